@@ -266,6 +266,7 @@ ACCUMULATORS: Final[dict[str, Accumulator]] = {
     "turing_to_fp16": _to_fp16(8, 24, -20),
     "ampere_to_fp16": _to_fp16(8, 24, -20),
     "hopper_to_fp16": _to_fp16(16, 25, -21),
+    "hopper_k8_to_fp16": _to_fp16(8, 25, -21),
     "ada_fp8_to_fp16": _to_fp16(16, 13, -20),
     "hopper_fp8_to_fp16": _to_fp16(32, 13, -21),
     "blackwell_to_fp16": _to_fp16(32, 25, -21),

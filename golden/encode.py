@@ -245,9 +245,7 @@ class _ArrayEncoding:
         moved = np.moveaxis(native, self.axis, -1)
         return tiles(np.ascontiguousarray(moved), self.fmt)
 
-    def _scales(
-        self, level: Level, codes: NDArray[Any], leading: tuple[int, ...]
-    ) -> NDArray[Any]:
+    def _scales(self, level: Level, codes: NDArray[Any], leading: tuple[int, ...]) -> NDArray[Any]:
         """The scales of rows of blocks or tiles, in the shape that `Blocks` has them in."""
         count, block = -(-self.shape[self.axis] // self.fmt.block), self.fmt.block
         each = codes if level.tiled else untiled(codes, self.fmt, leading, count)

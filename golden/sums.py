@@ -256,16 +256,12 @@ def aligned_twice(terms: Terms, step: StepTerms, total: fp32.Bits) -> Leading:
     if accumulator.reach is not None:
         kept = np.where(own < largest - accumulator.reach, 0, kept)
     result = (summed << more >> right) + (kept << more)
-    parts = (
-        kulisch.parted(result, terms.aligned_bits) if result.dtype == object else [result]
-    )
+    parts = kulisch.parted(result, terms.aligned_bits) if result.dtype == object else [result]
     exponent = largest - accumulator.sum_fraction - 1
     return _floored(parts, exponent, accumulator.sum_fraction, output.emin)
 
 
-def _floored(
-    parts: list[Integers], exponent: Integers, fraction: int, emin: int
-) -> Leading:
+def _floored(parts: list[Integers], exponent: Integers, fraction: int, emin: int) -> Leading:
     """A sum without the bits that are this many places below its leading one, or below 2^emin."""
     negative, top, above, sticky = kulisch.leading(parts, PART_BITS)
     bits, exponent = bit_length(top), exponent + above

@@ -21,6 +21,11 @@ PLACES = {"e3m2": 0, "e2m3": 0, "e2m1": 2}
 """Elements that MMA-Sim takes in bytes, and the lowest bit there."""
 
 
+WITHOUT_NAN = {"f32_16x16x32_bf8_bf8"}
+"""Instructions in which MMA-Sim takes a NaN accumulator for 0 where products are 2^25 or more: its
+exponent is -1 there, out of reach."""
+
+
 class Core(NamedTuple):
     """An instruction of MMA-Sim, and what it is here.
 
@@ -165,6 +170,9 @@ def operand(core, element, seed):
     shape = (ROWS, LENGTH // fmt.block)
     zeros = (kind >= 3) & (rng.random(shape) < 0.5)
     codes[zeros.repeat(fmt.block, axis=1)] &= 1 << width - 1
+    # Neighbours that cancel, where rows of both operands have them.
+    twins = np.where(seed, 1 << width - 1, 0)
+    codes[:, 1::2] = np.where(kind == 4, codes[:, ::2] ^ twins, codes[:, 1::2])
     special = fmt.element.nan_codes | (fmt.element.infinite_codes != 0)
     codes = np.where(special[codes], codes & 3, codes)
     if special.any():
@@ -244,12 +252,15 @@ def test_products(core, peer):
     left, right = (operand(core, x, seed) for seed, x in enumerate(core.elements))
     ours = axs6.matmul(left, right, core.name).view(np.uint32)
     theirs = expected(core, module, left, right).numpy()
-    nan = ACCUMULATORS[core.name].nan
+    how = ACCUMULATORS[core.name]
+    nan = how.nan
     if core.by_value:  # MMA-Sim leaves their NaN to the processor at hand
         theirs = np.where(np.isnan(theirs), np.uint32(nan).view(np.float32), theirs)
     theirs = theirs.view(np.uint32)
-    assert (ours != theirs).sum() == 0
+    lost = (ours == nan) & (theirs != nan)
+    assert lost.any() == (core.shape in WITHOUT_NAN)
+    assert ((ours != theirs) & ~lost).sum() == 0
     assert (ours == nan).any() or not left.format.element.has_nan
-    if "e8m0" in core.scales:
+    if "e8m0" in core.scales and core.as_dtype != "fnuz" and how.flush is None:
         magnitudes = ours & 0x7FFFFFFF
         assert ((magnitudes > 0) & (magnitudes < 1 << 23)).sum() > 50  # subnormal

@@ -7,7 +7,7 @@ new format or accumulator has its counts from its entry in the exact model.
 from math import prod
 from typing import Any
 
-from axs6.golden.check.exact.dot import ACCUMULATORS, Accumulator
+from axs6.golden.check.exact.accumulator import ACCUMULATORS, Accumulator
 from axs6.golden.check.exact.formats import (
     CATALOG,
     Definition,

@@ -125,8 +125,7 @@ def encode(
     found = _Encoding(definition, rounding, propagate, given, [[] for _ in levels], [], [])
     _encode_group(lanes, levels, tuple(sizes), _Above(), found)
     blocks = {
-        places[number * size]: _block(found, sizes, number)
-        for number in range(len(lanes) // size)
+        places[number * size]: _block(found, sizes, number) for number in range(len(lanes) // size)
     }
     return [[blocks[row, k * size] for k in range(columns)] for row in range(len(rows))]
 

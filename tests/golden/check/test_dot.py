@@ -11,7 +11,7 @@ from axs6.golden.accumulator import ACCUMULATORS, accumulator
 from axs6.golden.check.comparison import GOLDEN, Model
 from axs6.golden.check.dot import ACCUMULATORS as COMPARED
 from axs6.golden.check.dot import compare_catalog, compare_products, fits, partners
-from axs6.golden.check.exact import dot as exact_dot
+from axs6.golden.check.exact import accumulator as exact_accumulator
 from axs6.golden.check.exact.formats import Exponent, Real
 from axs6.golden.check.formats import ALL
 from axs6.golden.check.subjects import CheckedFormat
@@ -50,7 +50,7 @@ def test_a_share_of_the_catalog():
 
 
 def test_every_named_accumulator_is_compared():
-    assert exact_dot.ACCUMULATORS.keys() == ACCUMULATORS.keys() <= COMPARED.keys()
+    assert exact_accumulator.ACCUMULATORS.keys() == ACCUMULATORS.keys() <= COMPARED.keys()
     for a, b in combinations(COMPARED, 2):
         assert (accumulator(a) == accumulator(b)) == (COMPARED[a] == COMPARED[b])
 
