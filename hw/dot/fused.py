@@ -74,7 +74,7 @@ class OwnCode(Step):
 def special_of(
     o: data.View, total: data.View, term: data.View, names: Collection[str]
 ) -> list[Any]:
-    """Assignments of what the sum of an accumulator and a term with some fields is, if no number."""
+    """Assignments of what the sum of an accumulator and a term is where it is no number."""
     none = Const(0, 1)
     nan, infinite, negative = (
         term[name] if name in names else none for name in ("nan", "infinite", "negative")

@@ -158,7 +158,7 @@ class Overflows(Step):
                 magnitude = Signal(width, name=f"magnitude{index}")
                 m.d.comb += magnitude.eq(Mux(negative, -value.as_signed(), value))
             code = i.codes[index] + i.scales[index // plan.cluster]
-            # A magnitude with this sum of fields has a unit that is as far as its width below 2^128.
+            # The unit of a magnitude with this sum of fields is its width below 2^128.
             least = align.output.bias + 1 - width - terms.offset + plan.gated
             more = Signal(range(width + 1), name=f"more{index}")
             above = code - least

@@ -1,4 +1,4 @@
-"""Products that are rounded one by one and added in pairs, and an accumulator that adds the sums."""
+"""Products that are rounded one by one, and added in pairs to the sum of a step."""
 
 from typing import Any
 

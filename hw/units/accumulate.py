@@ -203,7 +203,8 @@ def accumulated_corners(parameters: Parameters) -> Items:
         codes = np.zeros((len(corners), terms.reduction), np.int64)
         for row, (lanes, *_) in enumerate(corners):
             spread = terms.lanes if len(lanes) * terms.lanes <= terms.reduction else 1
-            codes[row, : len(lanes) * spread : spread] = [lane[side] for lane in lanes]
+            chosen = [lane[side] for lane in lanes[: terms.reduction]]
+            codes[row, : len(chosen) * spread : spread] = chosen
         items[f"{name}.codes"] = codes
         for field, level in levels_of(form.format):
             scales = _lowered(level, below, apart, terms.reduction, side)
