@@ -145,7 +145,9 @@ def aligned(how: Accumulator) -> tuple[Any, ...]:
 
 
 ALIGNED_SUMS = {
-    aligned(how): name for name, how in reversed(ACCUMULATORS.items()) if how.fraction is not None
+    aligned(how): name
+    for name, how in reversed(ACCUMULATORS.items())
+    if how.fraction is not None and how.total_fraction is None
 }
 """Kinds of aligned sums, each with the first accumulator that has it."""
 
