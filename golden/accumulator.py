@@ -189,12 +189,16 @@ class Accumulator:
         for name, known in ACCUMULATORS.items():
             if known == self:
                 return name
-        changed = [
-            f"{x.name}={_spell(x.name, getattr(self, x.name))}"
+        return ",".join(["fp32", *(f"{name}={value}" for name, value in self.changes.items())])
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """The fields that differ from those of "fp32", spelled as in strings."""
+        return {
+            x.name: _spell(x.name, getattr(self, x.name))
             for x in fields(self)
             if getattr(self, x.name) != x.default
-        ]
-        return ",".join(["fp32", *changed])
+        }
 
 
 def _tensor_core(reduction: int, fraction: int, least: int, **changes: Any) -> Accumulator:
