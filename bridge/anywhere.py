@@ -124,6 +124,7 @@ def prepare(x: Tensor, fmt: BlockFormat, scale: float | None = None) -> BlockMat
 
 def take(blocks: Blocks, device: torch.device) -> BlockMatrices:
     """The operand of encoded matrices (G, R, K) in a supported format."""
+    blocks = blocks.untiled
     lanes, factors, _, outer = held_blocks(blocks)
     return BlockMatrices(
         blocks.format,

@@ -292,12 +292,12 @@ class Rtl(Backend):
     def prepare(self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None) -> Blocks:
         """Encode; refuse matrices that are not on the CPU."""
         _check_cpu(name, x.device)
-        return encode(x, fmt, nonfinite=self._options.nonfinite, scale=scale, name=name)
+        return encode(x, fmt, nonfinite=self._options.nonfinite, scale=scale, name=name).untiled
 
     def take(self, blocks: Blocks, device: torch.device) -> Blocks:
         """The blocks, if the tensor was on the CPU."""
         _check_cpu("weight", device)
-        return blocks
+        return blocks.untiled
 
     def product(self, a: Blocks, b: Blocks, bias: Tensor | None = None) -> ProductBatch:
         """All products in one run of the tile, interleaved."""

@@ -87,12 +87,10 @@ def _formats(path: Path) -> dict[str, str]:
     with open_checkpoint(path) as checkpoint:
         check_tensors(checkpoint)
         for weight in checkpoint.found.weights:
-            if weight.scales[0].rows > 1:
-                raise ValueError(
-                    f"{path}: tensor {weight.name!r}: {weight.layout.name} has scales of tiles, "
-                    "which no block format has: convert or decode the checkpoint"
-                )
-            found[weight.name] = str(weight.layout.format)
+            try:
+                found[weight.name] = str(weight.layout.format)
+            except ValueError as error:
+                raise ValueError(f"{path}: tensor {weight.name!r}: {error}") from error
     return found
 
 

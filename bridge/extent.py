@@ -41,7 +41,9 @@ def encode_part(
     if torch.equal(ends, own):
         return None
     more = ends.view(1, 2, 1).expand(x.shape[0], 2, x.shape[2])
-    blocks = encode(torch.cat([x, more], 1), fmt, nonfinite=nonfinite, scale=scale, name=name)
+    between = x.new_zeros(x.shape[0], -x.shape[1] % fmt.rows, x.shape[2])  # to whole tiles
+    filled = torch.cat([x, between, more], 1)
+    blocks = encode(filled, fmt, nonfinite=nonfinite, scale=scale, name=name).untiled
     return changed(blocks, lambda each: each[:, : x.shape[1]], tuple(x.shape))
 
 

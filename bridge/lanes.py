@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from axs6.golden import fp32
-from axs6.golden.formats import FP32, BlockFormat, Integer, Rule, ScaleChoice
+from axs6.golden.formats import BF16, FP32, BlockFormat, Integer, Rule, ScaleChoice
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.torch.ieee import SIGN, narrow, widen
 from axs6.torch.kernels.layout import KINDS, RULES, description, layout, real_description
@@ -222,6 +222,8 @@ def _under_reals(
 
     def over(scales: Tensor, magnitudes: Tensor = magnitudes) -> Tensor:
         reciprocals = widen(narrow(widen(narrow(1 / rows)) / scales)).unsqueeze(-1)
+        if scale.bf16:
+            reciprocals = _nearest(reciprocals, BF16.fraction_bits)
         # Zero times an infinite reciprocal is no number, and stays 0.
         values = widen(narrow(magnitudes * reciprocals))
         return torch.where(values > 0, values * 2.0**-held.unit, 0.0)
@@ -237,13 +239,26 @@ def _under_reals(
     elif fmt.choice is ScaleChoice.MSE:
         scales = _best(merits, scales, *_neighbours(scales, scale))
     values = over(scales)
-    q = _rounded(values.clamp(max=held.largest), fmt, held, rounder)
+    shifts = _shifts(over(scales, magnitudes.clamp(max=MAX_FINITE)), held)
+    grouped = values.unflatten(-1, (shifts.shape[-1], -1)) * powers(shifts).unsqueeze(-1)
+    q = _rounded(grouped.clamp_(max=held.largest), fmt, held, rounder)
+    q = q.mul_(powers(held.shift_top + held.wide_top - shifts).unsqueeze(-1)).flatten(-2)
     negative = bits < 0
     if not held.signed_zero:
         negative &= q > 0
     elif not held.minus_zero:
         negative &= values > 0
     return torch.where(negative, -q, q), scales * 2.0**held.offset
+
+
+def _shifts(values: Tensor, held: Any) -> Tensor:
+    """The sums of shifts of the finest groups (R, n, groups), from magnitudes in units."""
+    shifts = torch.zeros_like(values[..., :1], dtype=torch.int64)
+    for size, most in ((held.wide_group, held.wide_top), (held.group, held.shift_top)):
+        tops = binades(values.unflatten(-1, (-1, size)).amax(-1))
+        shifts = shifts.repeat_interleave(tops.shape[-1] // shifts.shape[-1], -1)
+        shifts = shifts + (held.emax - held.unit - shifts - tops).clamp(0, most)
+    return shifts
 
 
 def _neighbours(scales: Tensor, scale: Any) -> tuple[Tensor, Tensor]:
@@ -268,10 +283,19 @@ def _block_scales(largest: Tensor, scale: Any, rows: Tensor, times: float = 1) -
         return torch.ones_like(largest)
     if kind is Integer:
         return (largest / (rows * divisor)).ceil().clamp(scale.least, scale.most)
-    found = widen(narrow(widen(narrow(largest / divisor)) / rows))
+    if scale.bf16:
+        found = widen(narrow(largest * divisor)).clamp(min=scale.least)
+        found = _nearest(found, BF16.fraction_bits)
+    else:
+        found = widen(narrow(widen(narrow(largest / divisor)) / rows))
     found = widen(narrow(found * times)).clamp(scale.least, scale.most)
-    steps = powers(binades(found) - scale.fraction)
-    return torch.where(largest > 0, (found / steps).round() * steps, scale.zero)
+    return torch.where(largest > 0, _nearest(found, scale.fraction), scale.zero)
+
+
+def _nearest(x: Tensor, fraction: int) -> Tensor:
+    """The nearest numbers with so many bits after their first, ties to even."""
+    steps = powers(binades(x) - fraction)
+    return (x / steps).round() * steps
 
 
 def _rounded(x: Tensor, fmt: BlockFormat, held: Any, rounder: Rounder) -> Tensor:
@@ -280,7 +304,7 @@ def _rounded(x: Tensor, fmt: BlockFormat, held: Any, rounder: Rounder) -> Tensor
     They have at most 29 significant bits, so that all operations here are exact.
     """
     if fmt.element.fixed:
-        return rounder.round_(x).clamp_(-held.largest, held.largest)
+        return rounder.round_(x, fmt.element.ties_away).clamp_(-held.largest, held.largest)
     exponents = (binades(x) - held.fraction).clamp_(min=0)
     steps = powers(exponents)
     return (

@@ -22,16 +22,24 @@ def matrices(blocks: Blocks) -> list[Blocks]:
 
 
 def rows(blocks: Blocks, chosen: slice) -> Blocks:
-    """Some entries along the first axis of values (R, ..., K) in blocks along K."""
+    """Some entries along the first axis of values (R, ..., K) in blocks along K, without tiles."""
+    blocks = blocks.untiled
     count = len(range(*chosen.indices(blocks.shape[0])))
     return changed(blocks, lambda x: x[chosen], (count, *blocks.shape[1:]))
 
 
 def reshaped(blocks: Blocks, leading: Iterable[int]) -> Blocks:
-    """The same values with other axes before K, along which the blocks run."""
-    shape = (*leading, blocks.shape[-1])
-    before = len(blocks.leading)
-    return changed(blocks, lambda x: x.reshape(*shape[:-1], *x.shape[before:]), shape)
+    """The same values with other axes before K, along which the blocks run.
+
+    Tiles stay if the last of these axes does.
+    """
+    axes, before = [*leading], len(blocks.leading)
+    shape = (*axes, blocks.shape[-1])
+    if axes[-1:] == [*blocks.leading[-1:]]:
+        axes, before = axes[:-1], before - 1
+    else:
+        blocks = blocks.untiled
+    return changed(blocks, lambda x: x.reshape(*axes, *x.shape[before:]), shape)
 
 
 def joined(parts: Sequence[Blocks]) -> Blocks:

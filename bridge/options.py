@@ -53,7 +53,8 @@ class ProductOptions:
             matrix products where they take the formats, else with the NumPy model; "rtl" simulates
             the hardware's tile of dot products; "golden" is the NumPy model.
         weights: format of weights.
-        activations: format of inputs, and of both operands of products without a weight.
+        activations: format of inputs, and of both operands of products without a weight. It and
+            that of gradients have no tiles: of a format with tiles they take the one of a row.
         gradients: format of the gradients of results, with which the backward products are
             computed; None for FP32 products of the decoded operands.
         gradient_rounding: of these gradients when they are encoded.
@@ -82,6 +83,9 @@ class ProductOptions:
 
     def __post_init__(self) -> None:
         check_backend("backend", self.backend)
+        object.__setattr__(self, "activations", self.activations.untiled)
+        if self.gradients is not None:
+            object.__setattr__(self, "gradients", self.gradients.untiled)
         for fmt in self.formats:
             check_nonfinite_in(fmt, self.nonfinite)
         for left, right in self.pairs:

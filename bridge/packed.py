@@ -191,6 +191,7 @@ def packed_weights(model: nn.Module) -> dict[str, list[Site]]:
     """
     owned: dict[int, set[str]] = defaultdict(set)
     sites: dict[str, list[Site]] = {}
+    apart: set[str] = set()  # in tiles of each group
     for prefix, module in model.named_modules(remove_duplicate=False):
         for name, parameter in module._parameters.items():
             if parameter is not None and parameter.numel():
@@ -198,18 +199,20 @@ def packed_weights(model: nn.Module) -> dict[str, list[Site]]:
                 owned[id(parameter)].add(key)
                 if own := [site for site in _sites(module) if site.parameter == name]:
                     sites[key] = own
+                    if getattr(module, "groups", 1) > 1 and any(map(_tiled, own)):
+                        apart.add(key)
     found: dict[str, list[Site]] = {}
     for names in owned.values():
         own = [site for name in names for site in sites.get(name, ())]
         kinds = {site.formats[1] for site in own}
-        if names <= set(sites) and len(kinds) == 1 and all(map(_packs, own)):
+        if names <= set(sites) - apart and len(kinds) == 1 and all(map(_packs, own)):
             found |= {name: sites[name] for name in names}
     if not sites:
         raise ValueError("the model has no product with a weight: convert it first")
     if not found:
         raise ValueError(
             "the model has no weight to pack: each is shared by several modules "
-            "in different formats or outside products, or is in parts under one scale"
+            "in different formats or outside products, or is in parts under one scale or in tiles"
         )
     return found
 
@@ -224,7 +227,12 @@ def _sites(module: Any) -> Iterator[Site]:
 def _packs(site: Site) -> bool:
     """Whether a place's blocks, of its rows of a weight, may be joined with the blocks of other
     places."""
-    return site.rows is None or all(x.group != TENSOR for x in site.formats[1].levels)
+    alone = not _tiled(site) and all(x.group != TENSOR for x in site.formats[1].levels)
+    return site.rows is None or alone
+
+
+def _tiled(site: Site) -> bool:
+    return site.formats[1].rows > 1
 
 
 def blocks_of_site(weight: Tensor, sites: list[Site]) -> Blocks:

@@ -34,16 +34,20 @@ class Rounder:
         words = self.words.view(-1, *shape[1:])[rows] if self.words.numel() else self.words
         return replace(self, words=words.view(shape))
 
-    def round_(self, steps: Tensor) -> Tensor:
+    def round_(self, steps: Tensor, ties_away: bool = False) -> Tensor:
         """Round float64 values of the shape of the words, in place; zeros keep signs.
+
+        The nearest of two is the even one, or the one of the larger magnitude.
 
         They have at most 29 significant bits, and their magnitudes times 2^bits are below 2^53, or
         saturate, so that all operations here are exact.
         """
         if self.words is None:
+            if ties_away and self.rounding is Rounding.NEAREST:
+                return steps.add_(torch.copysign(steps.new_tensor(0.5), steps)).trunc_()
             return steps.round_() if self.rounding is Rounding.NEAREST else steps.trunc_()
         steps.mul_(2.0**self.bits).trunc_()
-        words = self.words.double().copysign_(steps)
+        words = self.words.double().view_as(steps).copysign_(steps)
         return steps.add_(words).mul_(2.0**-self.bits).trunc_()
 
 

@@ -34,18 +34,23 @@ static Number product(Number x, Number y) {
 
 /* ---- Formats ---- */
 
-enum special { NONE, ALL_ONES, IEEE };
-enum kind { SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, EXPONENT, SHIFT, INTEGER };
+/* Codes that are not numbers: none; NaN of all ones; those of IEEE 754; NaN in place of -0. */
+enum special { NONE, ALL_ONES, IEEE, NO_MINUS_ZERO };
+enum kind {
+    SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, NORMAL_FLOAT, EXPONENT, SHIFT, INTEGER
+};
 
 /* A code of `bits` bits. Floats have a sign, but for unsigned ones, `exponent` bits of exponent and
-   the rest of fraction; fixed-point codes count 2^exponent. */
+   the rest of fraction; fixed-point codes count 2^exponent. Normal floats have no sign, a hidden one
+   in every code, and the bias 48. */
 typedef struct {
     enum kind kind;
     int bits, exponent;
     enum special special;
 } Code;
 
-/* A scale of groups of `group` values; 0: of a channel or the tensor. */
+/* A scale of groups of `group` values; 0: it stands before the blocks, that of a channel, the tensor
+   or a tile. */
 typedef struct {
     Code code;
     int group;
@@ -54,46 +59,60 @@ typedef struct {
 typedef struct {
     const char *name;
     Code element;
-    int block, levels;
-    Level level[2]; /* coarse to fine */
+    int block, rows, levels; /* rows of a tile, 1 without tiles */
+    Level level[3];          /* coarse to fine */
 } Format;
 
 #define E8M0 {EXPONENT, 8, 0, ALL_ONES}
 #define FP32 {FLOAT, 32, 8, IEEE}
 #define E4M3 {FLOAT, 8, 4, ALL_ONES}
+#define E6M2 {NORMAL_FLOAT, 8, 6, ALL_ONES}
 #define UE5M3 {UNSIGNED_FLOAT, 8, 5, ALL_ONES}
 #define E5M2 {FLOAT, 8, 5, IEEE}
+#define E4M3FNUZ {FLOAT, 8, 4, NO_MINUS_ZERO}
+#define E5M2FNUZ {FLOAT, 8, 5, NO_MINUS_ZERO}
 #define E2M1 {FLOAT, 4, 2, NONE}
 #define MICRO {{E8M0, 16}, {{SHIFT, 1, 0, NONE}, 2}}
 #define VSQ {{FP32, 0}, {{INTEGER, 4, 0, NONE}, 16}}
 
 static const Format FORMATS[] = {
-    {"mx9", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 2, MICRO},
-    {"mx6", {SIGN_MAGNITUDE, 5, -3, NONE}, 16, 2, MICRO},
-    {"mx4", {SIGN_MAGNITUDE, 3, -1, NONE}, 16, 2, MICRO},
-    {"mxfp8_e4m3", E4M3, 32, 1, {{E8M0, 32}}},
-    {"mxfp8_e5m2", E5M2, 32, 1, {{E8M0, 32}}},
-    {"mxfp6_e3m2", {FLOAT, 6, 3, NONE}, 32, 1, {{E8M0, 32}}},
-    {"mxfp6_e2m3", {FLOAT, 6, 2, NONE}, 32, 1, {{E8M0, 32}}},
-    {"mxfp4", E2M1, 32, 1, {{E8M0, 32}}},
-    {"mxfp4_16", E2M1, 16, 1, {{E8M0, 16}}},
-    {"mxint8", {TWOS_COMPLEMENT, 8, -6, NONE}, 32, 1, {{E8M0, 32}}},
-    {"nvfp4", E2M1, 16, 2, {{FP32, 0}, {E4M3, 16}}},
-    {"nvfp4_ue5m3", E2M1, 16, 1, {{UE5M3, 16}}},
-    {"msfp16", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 1, {{E8M0, 16}}},
-    {"msfp12", {SIGN_MAGNITUDE, 4, -2, NONE}, 16, 1, {{E8M0, 16}}},
-    {"fp8_e4m3", E4M3, 32, 1, {{FP32, 0}}},
-    {"fp8_e5m2", E5M2, 32, 1, {{FP32, 0}}},
-    {"int8", {TWOS_COMPLEMENT, 8, 0, NONE}, 32, 1, {{FP32, 0}}},
-    {"int6", {TWOS_COMPLEMENT, 6, 0, NONE}, 32, 1, {{FP32, 0}}},
-    {"int4", {TWOS_COMPLEMENT, 4, 0, NONE}, 32, 1, {{FP32, 0}}},
-    {"uint8", {UNSIGNED, 8, 0, NONE}, 32, 1, {{FP32, 0}}},
-    {"vsq4", {TWOS_COMPLEMENT, 4, 0, NONE}, 16, 2, VSQ},
-    {"vsq6", {TWOS_COMPLEMENT, 6, 0, NONE}, 16, 2, VSQ},
-    {"vsq8", {TWOS_COMPLEMENT, 8, 0, NONE}, 16, 2, VSQ},
+    {"mx9", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 1, 2, MICRO},
+    {"mx6", {SIGN_MAGNITUDE, 5, -3, NONE}, 16, 1, 2, MICRO},
+    {"mx4", {SIGN_MAGNITUDE, 3, -1, NONE}, 16, 1, 2, MICRO},
+    {"mxfp8_e4m3", E4M3, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp8_e5m2", E5M2, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp6_e3m2", {FLOAT, 6, 3, NONE}, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp6_e2m3", {FLOAT, 6, 2, NONE}, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp4", E2M1, 32, 1, 1, {{E8M0, 32}}},
+    {"mxfp4_16", E2M1, 16, 1, 1, {{E8M0, 16}}},
+    {"mxint8", {TWOS_COMPLEMENT, 8, -6, NONE}, 32, 1, 1, {{E8M0, 32}}},
+    {"nvfp4", E2M1, 16, 1, 2, {{FP32, 0}, {E4M3, 16}}},
+    {"nvfp4_ue5m3", E2M1, 16, 1, 1, {{UE5M3, 16}}},
+    {"hif4", {SIGN_MAGNITUDE, 4, 0, NONE}, 64, 1, 3,
+     {{E6M2, 64}, {{SHIFT, 1, 0, NONE}, 8}, {{SHIFT, 1, 0, NONE}, 4}}},
+    {"msfp16", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 1, 1, {{E8M0, 16}}},
+    {"msfp12", {SIGN_MAGNITUDE, 4, -2, NONE}, 16, 1, 1, {{E8M0, 16}}},
+    {"fp8_block", E4M3, 128, 128, 1, {{FP32, 0}}},
+    {"mxfp8_32x32", E4M3, 32, 32, 1, {{E8M0, 0}}},
+    {"fp8_e4m3", E4M3, 32, 1, 1, {{FP32, 0}}},
+    {"fp8_e5m2", E5M2, 32, 1, 1, {{FP32, 0}}},
+    {"fp8_e4m3fnuz", E4M3FNUZ, 32, 1, 1, {{FP32, 0}}},
+    {"fp8_e5m2fnuz", E5M2FNUZ, 32, 1, 1, {{FP32, 0}}},
+    {"int8", {TWOS_COMPLEMENT, 8, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
+    {"int6", {TWOS_COMPLEMENT, 6, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
+    {"int4", {TWOS_COMPLEMENT, 4, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
+    {"uint8", {UNSIGNED, 8, 0, NONE}, 32, 1, 1, {{FP32, 0}}},
+    {"vsq4", {TWOS_COMPLEMENT, 4, 0, NONE}, 16, 1, 2, VSQ},
+    {"vsq6", {TWOS_COMPLEMENT, 6, 0, NONE}, 16, 1, 2, VSQ},
+    {"vsq8", {TWOS_COMPLEMENT, 8, 0, NONE}, 16, 1, 2, VSQ},
 };
 
-enum { LARGEST_BLOCK = 32 };
+enum { LARGEST_BLOCK = 128 };
+
+static int bias_of(Code code) {
+    if (code.kind == NORMAL_FLOAT) return 48;
+    return (1 << (code.exponent - 1)) - (code.special != NO_MINUS_ZERO);
+}
 
 static Number float_value(Code code, uint32_t bits) {
     int magnitude_bits = code.bits - (code.kind == FLOAT);
@@ -101,20 +120,22 @@ static Number float_value(Code code, uint32_t bits) {
     uint32_t magnitude = bits & (((uint32_t)1 << magnitude_bits) - 1);
     uint32_t fraction = magnitude & (((uint32_t)1 << fraction_bits) - 1);
     int field = (int)(magnitude >> fraction_bits), largest = (1 << code.exponent) - 1;
-    int bias = largest >> 1, ones = field == largest;
+    int normal = field || code.kind == NORMAL_FLOAT, ones = field == largest;
     if (code.special == IEEE && ones)
         return fraction ? NAN_NUMBER : (Number){INFINITE, negative, 0, 0};
     if (code.special == ALL_ONES && ones && fraction == ((uint32_t)1 << fraction_bits) - 1)
         return NAN_NUMBER;
-    if (field) fraction |= (uint32_t)1 << fraction_bits;
-    return number(negative, fraction, (field ? field : 1) - bias - fraction_bits);
+    if (code.special == NO_MINUS_ZERO && negative && !magnitude) return NAN_NUMBER;
+    if (normal) fraction |= (uint32_t)1 << fraction_bits;
+    return number(negative, fraction, (normal ? field : 1) - bias_of(code) - fraction_bits);
 }
 
 static Number value_of(Code code, uint32_t bits) {
     uint32_t top = (uint32_t)1 << (code.bits - 1);
     switch (code.kind) {
     case FLOAT:
-    case UNSIGNED_FLOAT: return float_value(code, bits);
+    case UNSIGNED_FLOAT:
+    case NORMAL_FLOAT: return float_value(code, bits);
     case EXPONENT:
         return bits == 2 * top - 1 ? NAN_NUMBER : number(0, 1, (int)bits - (int)(top - 1));
     case SHIFT: return number(0, 1, -(int)bits);
@@ -217,7 +238,7 @@ static int top_of(const Number *x, int count, int propagate) {
 static uint32_t encoded(Code code, Number x, int scale, int nearest, int propagate, int *lost) {
     uint32_t sign = (uint32_t)1 << (code.bits - 1), largest = largest_code(code), result;
     int fraction_bits = code.bits - 1 - code.exponent;
-    int lowest = code.kind == FLOAT ? 2 - (1 << (code.exponent - 1)) : 0;
+    int lowest = code.kind == FLOAT ? 1 - bias_of(code) : 0;
     int has_nan = code.kind == FLOAT && code.special != NONE;
     if (x.kind == NOT_A_NUMBER) {
         *lost |= propagate && !has_nan;

@@ -137,20 +137,27 @@ static void sizes_of(const Format *format, int *block, int *outer) {
     }
 }
 
-/* name rounding nonfinite values -> packed fp32 */
+/* name rounding nonfinite [rows] values -> packed fp32 */
 static int check_encode(const Format *format, char **f) {
     static uint8_t packed[BYTES], block[BYTES], own[BYTES];
     Number x[LARGEST_BLOCK];
     Code fp32 = FP32;
-    int bits, outer, size = parse_bytes(f[5], packed), right = 1;
-    int exact = format->level[0].code.kind == EXPONENT; /* others are decoded alone */
-    char *values = f[3], *decoded = f[6];
+    int tiles = format->rows > 1, rows = tiles ? atoi(f[3]) : 1;
+    int bits, outer, size = parse_bytes(f[5 + tiles], packed), right = 1;
+    int exact = format->level[0].code.kind == EXPONENT && !tiles; /* others are decoded alone */
+    char *values = f[3 + tiles], *decoded = f[6 + tiles];
+    int row_values = 1;
+    for (char *c = values; *c; c++) row_values += *c == ',';
+    row_values /= rows;
     sizes_of(format, &bits, &outer);
-    int length = (bits + 7) / 8, at = outer /= 8;
-    for (; *values && right; at += length) {
-        int count = 0;
+    int columns = (row_values + format->block - 1) / format->block, length = (bits + 7) / 8;
+    int scales = tiles ? (rows + format->rows - 1) / format->rows * columns : 1;
+    int at = (outer /= 8) * scales;
+    for (int k = 0; k < rows * columns && right; k++, at += length) {
+        int count = 0, left = row_values - k % columns * format->block;
+        int scale = tiles ? k / columns / format->rows * columns + k % columns : 0;
         if (at + length > size) return 0;
-        for (; count < format->block && *values; count++, values += *values == ',')
+        for (; count < format->block && count < left; count++, values += *values == ',')
             x[count] = float_value(fp32, (uint32_t)strtoul(values, &values, 16));
         for (int i = count; i < format->block; i++) x[i] = number(0, 0, 0);
         memset(own, 0, (size_t)length);
@@ -158,7 +165,7 @@ static int check_encode(const Format *format, char **f) {
             encode_block(format, x, !strcmp(f[1], "nearest"), !strcmp(f[2], "propagate"), own);
             right = !memcmp(own, packed + at, (size_t)length);
         }
-        memcpy(block, packed, (size_t)outer);
+        memcpy(block, packed + scale * outer, (size_t)outer);
         memcpy(block + outer, packed + at, (size_t)length);
         values_of(format, block, x);
         for (int i = 0; i < count; i++, decoded += *decoded == ',')
@@ -217,7 +224,8 @@ int main(int count, char **arguments) {
         int cases[4], failed = 0;
         failed += check_file(arguments[1], format, "elements.txt", 4, check_element, &cases[0]);
         failed += check_file(arguments[1], format, "scales.txt", 5, check_scale, &cases[1]);
-        failed += check_file(arguments[1], format, "encode.txt", 7, check_encode, &cases[2]);
+        int fields = 7 + (format->rows > 1);
+        failed += check_file(arguments[1], format, "encode.txt", fields, check_encode, &cases[2]);
         failed += check_file(arguments[1], format, "dot.txt", 6, check_dot, &cases[3]);
         printf("%s: %d elements, %d scales, %d arrays, %d dot products, %d fail\n", format->name,
                cases[0], cases[1], cases[2], cases[3], failed);

@@ -6,10 +6,14 @@ import axs6
 from axs6.golden.explain import symbol
 from axs6.golden.formats import Real
 
+SHOWN = 64
+"""Bytes of a block up to which trailing zeros are printed."""
+
 x = np.array([3, -1.5, 0.4, 0.1, -0.25, 0.05, 6.5, -0.9])
 print("values", *x)
 for name, fmt in axs6.formats().items():
-    b = axs6.encode(x, fmt)
+    row = np.append(x, np.zeros(fmt.block - x.size))
+    b = axs6.encode(row if fmt.rows == 1 else row[None], fmt)
     scales = [
         f"{symbol(fmt, level)} = "
         + " ".join(
@@ -23,5 +27,8 @@ for name, fmt in axs6.formats().items():
     print(f"{name}: {fmt}")
     print("  scales", ", ".join(scales))
     print("  codes ", b.codes.ravel()[: x.size].tobytes().hex(" "))
-    print("  bytes ", axs6.pack(b).hex(" "))
-    print("  values", *(f"{value:.7g}" for value in axs6.decode(b)))
+    packed = axs6.pack(b)
+    used = packed.rstrip(b"\0") if len(packed) > SHOWN else packed
+    zeros = f" and {len(packed) - len(used)} zeros" if len(used) < len(packed) else ""
+    print("  bytes ", used.hex(" ") + zeros)
+    print("  values", *(f"{value:.7g}" for value in axs6.decode(b).ravel()[: x.size]))

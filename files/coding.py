@@ -10,7 +10,8 @@ import numpy as np
 
 from axs6.files.tensors import FLOATS
 from axs6.golden.arguments import check_shape
-from axs6.golden.formats import CHANNEL, BlockFormat, Mode, name_of
+from axs6.golden.blocks import check_rows, check_tile
+from axs6.golden.formats import TENSOR, BlockFormat, Mode, name_of
 from axs6.golden.lfsr import RANDOM_SEED, check_seed
 from axs6.golden.modes import check_mode
 from axs6.golden.pack import BlockLayout, layout_of
@@ -134,6 +135,7 @@ class Encoded(Coding):
         name, first = ("axis", self.axis) if self.flatten is None else ("flatten", self.flatten)
         if type(first) is not int or not -axes <= first < axes:
             raise ValueError(f"{name} must be one of {axes} axes, not {first!r}")
+        check_tiles(self.layout.format, self._moved_shape)
 
     @property
     def input_dtype(self) -> str:
@@ -153,6 +155,13 @@ class Encoded(Coding):
         """Axis of `blocked_shape` along which blocks lie, from 0."""
         axes = len(self.blocked_shape)
         return axes - 1 if self.axis is None else self.axis % axes
+
+    @property
+    def _moved_shape(self) -> tuple[int, ...]:
+        """`blocked_shape` with the axis of the blocks behind the others."""
+        shape = [*self.blocked_shape]
+        shape.append(shape.pop(self.along))
+        return tuple(shape)
 
     @property
     def in_order(self) -> bool:
@@ -196,12 +205,16 @@ class Encoded(Coding):
         return self.rows * -(-self.length // self.size)
 
     def pieces(self) -> Iterator["Piece"]:
-        """The values in block order, in pieces of about `CHUNK` values or bytes."""
+        """The values in block order, in pieces of about `CHUNK` values or bytes.
+
+        In a format with tiles, pieces are whole rows of tiles.
+        """
         chunk = CHUNK // max(1, self.layout.bytes_of() // self.size)
         blocks = -(-self.length // self.size)
         many = max(1, chunk // max(1, blocks * self.size))
-        step = self.length
-        if step > chunk:
+        rows_of_tile = self.layout.format.rows
+        many, step = -(-many // rows_of_tile) * rows_of_tile, self.length
+        if step > chunk and rows_of_tile == 1:
             step = max(1, chunk // self.size) * self.size
         for first in range(0, self.rows, many):
             for start in range(0, self.length, step):
@@ -220,30 +233,63 @@ class Encoded(Coding):
         """Rows, also where there are no values in them."""
         return math.prod(n for i, n in enumerate(self.blocked_shape) if i != self.along)
 
-    def outer(self, channels: int | None = None) -> list[tuple[int, int]]:
-        """Data before the blocks: the scales of the tensor and of channels, coarse to fine,
-        then their zero points, of all channels or of some.
-
-        Gives the bytes of an entry of each, and the entries.
-        """
-        fmt, channels = self.layout.format, self.channels if channels is None else channels
-        counts = [channels if level.group == CHANNEL else 1 for level in fmt.outer[::-1]]
-        sizes = [np.dtype(code_dtype(level.scale.bits)).itemsize for level in fmt.outer[::-1]]
+    @property
+    def ahead(self) -> list["Ahead"]:
+        """Data before the blocks: the scales of the tensor, of channels and of tiles, coarse to
+        fine, then zero points of the tensor or of channels."""
+        fmt, found = self.layout.format, []
+        for level in fmt.ahead[::-1]:
+            size = np.dtype(code_dtype(level.scale.bits)).itemsize
+            each = -(-self.length // self.size) if level.tiled else 1
+            found.append(Ahead(size, None if level.group == TENSOR else level.rows, each))
         if fmt.outer and not fmt.element.signed:
-            counts, sizes = [*counts, counts[0]], [*sizes, 1]
-        return list(zip(sizes, counts, strict=True))
+            found.append(found[0]._replace(size=1))
+        return found
 
-    def outer_bytes(self, channels: int | None = None) -> int:
-        """Bytes before the blocks, of all channels or of some."""
-        return sum(size * count for size, count in self.outer(channels))
+    def bytes_ahead(self, channels: int | None = None) -> int:
+        """Bytes before the blocks, of all channels or of some first ones."""
+        rows = self.channels if channels is None else channels
+        return sum(each.span(0, rows)[1] for each in self.ahead)
 
     @property
     def least_bytes(self) -> int:
         """Bytes that it has at least."""
         mode = Mode.SPARSE if self.layout.format.has_modes else Mode.DENSE
-        return self.outer_bytes() + self.blocks * self.layout.bytes_of(mode)
+        return self.bytes_ahead() + self.blocks * self.layout.bytes_of(mode)
 
     @property
     def most_bytes(self) -> int:
         """Bytes that it has at most."""
-        return self.outer_bytes() + self.blocks * self.layout.bytes_of()
+        return self.bytes_ahead() + self.blocks * self.layout.bytes_of()
+
+
+class Ahead(NamedTuple):
+    """Scales or zero points before the blocks.
+
+    Args:
+        size: bytes of one.
+        rows: rows that share some; None for those of the tensor.
+        each: how many they share.
+    """
+
+    size: int
+    rows: int | None
+    each: int
+
+    def span(self, first: int, rows: int) -> tuple[int, int]:
+        """Where those of some rows, whole tiles of them, begin, and their bytes."""
+        if self.rows is None:
+            return 0, self.size * self.each
+        step = self.size * self.each
+        return first // self.rows * step, -(-rows // self.rows) * step
+
+
+def check_tiles(fmt: BlockFormat, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless matrices (..., N, K) one below the other have the same tiles."""
+    check_rows(fmt, shape)
+    check_tile(fmt, shape)
+    if fmt.rows > 1 and math.prod(shape[:-2]) > 1 and shape[-2] % fmt.rows:
+        raise ValueError(
+            f"{name_of(fmt)} has tiles of {fmt.rows} rows, and several matrices of {shape[-2]} "
+            "rows are not whole tiles"
+        )

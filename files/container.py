@@ -169,7 +169,7 @@ def _check_held(name: str, tensor: Tensor | None, encoding: Encoded) -> None:
     if not encoding.least_bytes <= tensor.nbytes <= encoding.most_bytes:
         scales = (
             f"its scales and {encoding.blocks} blocks"
-            if encoding.outer()
+            if encoding.ahead
             else f"{encoding.blocks} blocks"
         )
         least = "" if encoding.least_bytes == encoding.most_bytes else f"{encoding.least_bytes} to "
@@ -187,13 +187,13 @@ def blocks_of(tensor: Tensor, encoding: Encoded) -> Iterator[tuple[Piece, Blocks
             the tensor and the block.
     """
     try:
-        yield from (_with_outer if encoding.outer() else _alone)(tensor.stored, encoding)
+        yield from (_behind_scales if encoding.ahead else _alone)(tensor.stored, encoding)
     except ValueError as error:
         raise ValueError(f"tensor {tensor.name!r}: {error}") from error
 
 
 def _alone(data: Stored, encoding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
-    """Blocks of a format without scales of channels or the tensor."""
+    """Blocks of a format without scales before the blocks."""
     layout = encoding.layout
     longest = layout.bytes_of()
     first = offset = 0
@@ -207,12 +207,12 @@ def _alone(data: Stored, encoding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
         raise ValueError(f"its {first} blocks have {offset} bytes, not {data.size}")
 
 
-def _with_outer(data: Stored, encoding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
-    """Blocks that lie behind scales of channels or the tensor: all of one length."""
-    fmt, offset = encoding.layout.format, encoding.outer_bytes()
+def _behind_scales(data: Stored, encoding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
+    """Blocks that lie behind scales of the tensor, channels or tiles: all of one length."""
+    fmt, offset = encoding.layout.format, encoding.bytes_ahead()
     for piece in encoding.pieces():
         length = piece.blocks(encoding.size) * encoding.layout.bytes_of()
-        packed = np.concatenate([*_outer_of(data, encoding, piece), data.items(offset, length)])
+        packed = np.concatenate([*_scales_of(data, encoding, piece), data.items(offset, length)])
         try:
             shape = (piece.rows, piece.values)
             yield piece, unpack(packed.data, shape, fmt, align=encoding.align)
@@ -221,15 +221,13 @@ def _with_outer(data: Stored, encoding: Encoded) -> Iterator[tuple[Piece, Blocks
         offset += length
 
 
-def _outer_of(data: Stored, encoding: Encoded, piece: Piece) -> Iterator[NDArray[np.uint8]]:
+def _scales_of(data: Stored, encoding: Encoded, piece: Piece) -> Iterator[NDArray[np.uint8]]:
     """Bytes of the scales and zero points that the rows of a piece have."""
     start = 0
-    for size, count in encoding.outer():
-        if count == encoding.channels:
-            yield data.items(start + size * piece.first_row, size * piece.rows)
-        else:
-            yield data.items(start, size * count)
-        start += size * count
+    for each in encoding.ahead:
+        first, count = each.span(piece.first_row, piece.rows)
+        yield data.items(start + first, count)
+        start += each.span(0, encoding.channels)[1]
 
 
 def container_metadata(entries: Sequence[Entry], others: Mapping[str, str]) -> Describe:

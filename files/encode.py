@@ -183,9 +183,9 @@ def exact(values: NDArray[Any]) -> Values:
 
 def _packed(tensor: Tensor, whole: Whole, errors: ErrorSums) -> Iterator[bytes]:
     encoding = whole.encoding
-    yield from whole.outer_bytes()
+    yield from whole.bytes_ahead()
     for blocks in _blocks(tensor, whole, errors):
-        yield pack(blocks, encoding.align)[encoding.outer_bytes(len(blocks.codes)) :]
+        yield pack(blocks, encoding.align)[encoding.bytes_ahead(len(blocks.codes)) :]
 
 
 def _blocks(tensor: Tensor, whole: Whole, errors: ErrorSums) -> Iterator[Blocks]:

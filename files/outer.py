@@ -79,19 +79,28 @@ class Whole:
         amax = largest.bits.view(np.float32).max()
         return tensor_scale(self._format, steps, amax, INPUT_DTYPES[encoding.input_dtype])
 
-    def outer_bytes(self) -> Iterator[bytes]:
+    def bytes_ahead(self) -> Iterator[bytes]:
         """The bytes before the blocks."""
         if self.under_profile is not None:
             yield self.under_profile.scale.astype("<f4").tobytes()
             return
-        for number, (_, count) in enumerate(self.encoding.outer()):
+        yield from self._outer_bytes()
+        if self._format.rows > 1:
+            for _, blocks in self.encode(lambda _: None):
+                tiles = blocks.scales[len(self._format.outer)]
+                yield tiles.astype(tiles.dtype.newbyteorder("<")).tobytes()
+
+    def _outer_bytes(self) -> Iterator[bytes]:
+        """The bytes of the scales of the tensor and of channels."""
+        kinds = [each for each in self.encoding.ahead if each.rows in (None, 1)]
+        for number, each in enumerate(kinds):
             for pieces in self.encoding.groups() if self._has(CHANNEL) else [[Piece(0, 1, 0, 0)]]:
                 outer = self._outer(pieces)
                 codes: list[NDArray[Any]] = [*outer.codes]
                 if outer.zero_point is not None:
                     codes.append(outer.zero_point.astype(np.uint8))
                 yield codes[number].astype(codes[number].dtype.newbyteorder("<")).tobytes()
-                if count == 1:
+                if each.rows is None:
                     break
 
     def encode(
@@ -108,7 +117,8 @@ class Whole:
         """
         options["nonfinite"], profile = self.nonfinite, self.encoding.profile
         for pieces in self.encoding.groups():
-            outer = self._outer(pieces) if self._format.outer and not profile else None
+            parts = self._format.outer or self._format.rows > 1
+            outer = self._outer(pieces) if parts and not profile else None
             for piece in pieces if self.encoding.length else ():
                 values = self.read(piece)
                 try:

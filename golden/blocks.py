@@ -100,6 +100,15 @@ def check_rows(fmt: BlockFormat, shape: tuple[int, ...]) -> None:
         )
 
 
+def check_tile(fmt: BlockFormat, shape: tuple[int, ...]) -> None:
+    """Raise ValueError if the tiles of a format are larger than a matrix of this shape."""
+    if fmt.rows > 1 and fmt.rows > shape[-2] > 0 and fmt.block > shape[-1] > 0:
+        raise ValueError(
+            f"{name_of(fmt)} has tiles of {fmt.rows} x {fmt.block} values, which need as many rows "
+            f"or columns, not a matrix of {shape[-2]} x {shape[-1]}"
+        )
+
+
 def scale_shape(level: Level, leading: tuple[int, ...], blocks: int, size: int) -> tuple[int, ...]:
     """Shape of the scales of a level, for (*leading, blocks) blocks of `size` values."""
     if not isinstance(level.group, int):

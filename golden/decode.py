@@ -112,7 +112,8 @@ class _Rows:
         if isinstance(scale, Exponent):
             self.exponent = codes.astype(np.intp)
         elif isinstance(scale, Shift):
-            assert self.exponent is not None
+            if self.exponent is None:  # below a real scale
+                self.exponent = np.zeros((len(codes), 1), np.intp)
             # NumPy takes longer to broadcast a column than to repeat it.
             self.exponent = np.repeat(self.exponent, groups // self.exponent.shape[1], 1) - codes
         else:
@@ -162,8 +163,7 @@ class _Rows:
         factor = _some(self.factor, part)
         if self.exponent is not None:
             exponent = self.blocks.format.exponent
-            assert exponent is not None
-            power = _some(self.exponent, part) - exponent.bias
+            power = _some(self.exponent, part) - (exponent.bias if exponent else 0)
             groups = max(factor.shape[1], power.shape[1])
             factor = np.ldexp(spread(factor, groups), spread(power, groups))
         groups = factor.shape[1]

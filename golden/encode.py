@@ -7,7 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from axs6.golden.arguments import check_axis, check_unmasked
-from axs6.golden.blocks import Blocks, check_rows, chunks, padded, scale_shape, tiles, untiled
+from axs6.golden.blocks import (
+    Blocks,
+    check_rows,
+    check_tile,
+    chunks,
+    padded,
+    scale_shape,
+    tiles,
+    untiled,
+)
 from axs6.golden.decode import decode
 from axs6.golden.encode_as import encode_as
 from axs6.golden.finite import Finite
@@ -122,7 +131,9 @@ def encode(
     if values.ndim == 0:
         raise ValueError("values must have at least one axis, not shape ()")
     check_axis(axis, values.shape)
-    _check_tile(fmt, np.moveaxis(values, axis, -1).shape)
+    check_rows(fmt, values.shape)
+    if outer is None:  # else they are part of a larger array
+        check_tile(fmt, np.moveaxis(values, axis, -1).shape)
     words = _random_words(random, random_bits, rounding_mode, values.shape)
 
     def encoded(mode: Mode) -> Blocks:
@@ -134,16 +145,6 @@ def encode(
         return encoded(wanted)
     sparse = _sparse(encoded(Mode.DENSE))
     return sparse if wanted else _best(values, sparse, encoded(Mode.HIGH_PRECISION))
-
-
-def _check_tile(fmt: BlockFormat, shape: tuple[int, ...]) -> None:
-    """Raise ValueError if the tiles of a format are larger than a matrix of this shape."""
-    check_rows(fmt, shape)
-    if fmt.rows > 1 and fmt.rows > shape[-2] > 0 and fmt.block > shape[-1] > 0:
-        raise ValueError(
-            f"{name_of(fmt)} has tiles of {fmt.rows} x {fmt.block} values, which need as many rows "
-            f"or columns, not a matrix of {shape[-2]} x {shape[-1]}"
-        )
 
 
 def _check_fixed(**given: bool) -> None:

@@ -137,7 +137,7 @@ def values(element: Element) -> list[tuple[str, int, str]]:
         found.setdefault(one, "one")
     if sign:
         lowest = isinstance(element, SignMagnitude | Float)
-        found[sign] = "minus zero" if lowest else "never written"
+        found.setdefault(sign, "minus zero" if lowest else "never written")
         found[(sign << 1) - top if not lowest else sign | top] = "most negative"
     return [(what, code, _value(element, code)) for code, what in sorted(found.items())]
 
@@ -213,11 +213,7 @@ def _level(fmt: BlockFormat, level: Level) -> list[str]:
         rules = _real(fmt, level, mark)
     else:
         kind = f"a shift, factor 2^-{mark}"
-        most = scale.largest_code
-        rules = [
-            f"{mark} = floor(log2 amax) of the group above - floor(log2 amax), at most {most}; "
-            f"{most} for zeros"
-        ]
+        rules = [_shift(fmt, level, mark)]
     if scale.nan_code is not None:
         rules.append(f"{mark} = {scale.nan_code:#x}: every value of the group is NaN")
     group = f"{level.rows} rows of {level.group} values" if level.tiled else f"{level.group} values"
@@ -227,6 +223,17 @@ def _level(fmt: BlockFormat, level: Level) -> list[str]:
         group = "a channel, the whole axis"
     bits = f"{scale.bits} bit{'s' if scale.bits > 1 else ''}"
     return [f"{mark}: {bits} for {group}: {kind}", *(f"   {line}" for line in rules)]
+
+
+def _shift(fmt: BlockFormat, level: Level, mark: str) -> str:
+    most = level.scale.largest_code
+    if fmt.exponent:
+        top, held = "floor(log2 amax) of the group above", f"at most {most}"
+    else:
+        above = fmt.shifts[fmt.shifts.index(level) + 1 :]
+        top = " - ".join([str(fmt.element.emax), *(symbol(fmt, x) for x in above[::-1])])
+        held = f"held within 0 to {most}"
+    return f"{mark} = {top} - floor(log2 amax), {held}; {most} for zeros"
 
 
 def _exponent(fmt: BlockFormat, scale: Exponent, mark: str) -> list[str]:
@@ -258,6 +265,8 @@ def _real(fmt: BlockFormat, level: Level, mark: str) -> list[str]:
             f"z = fp32(-lo * fp32(1 / {mark})) to nearest, held within 0 to {top}",
         ]
     found = f"fp32(amax / {number(divisor(fmt, level))})"
+    if level.scale.arithmetic != FP32:
+        found = f"bf16(fp32(amax * bf16(1 / {number(divisor(fmt, level))})))"
     reals = [symbol(fmt, x) for x in fmt.levels if isinstance(x.scale, Real)]
     for outer in reversed(reals[reals.index(mark) + 1 :]):
         found = f"fp32({found} / {outer})"
@@ -265,15 +274,22 @@ def _real(fmt: BlockFormat, level: Level, mark: str) -> list[str]:
     if dtype == FP32:
         return [f"{mark} = {found}, at least {least}; 1 for zeros"]
     held = f"held within {least} to {number(dtype.largest)}"
-    return [f"{mark} = {found}, {held}, to the nearest {dtype.name}"]
+    rules = [f"{mark} = {found}, {held}, to the nearest {dtype.name}"]
+    if not dtype.subnormals:
+        m = dtype.fraction_bits
+        value = f"2^(e - {dtype.bias}) * (1 + f / {1 << m})"
+        rules.append(f"exponent e in {_bits(dtype.width - 1, m)}: {mark} = {value}, for all e")
+    return rules
 
 
 def _encoding(fmt: BlockFormat) -> list[str]:
     """How a value becomes a code under its scales."""
     factors = [symbol(fmt, x) for x in fmt.levels[::-1] if isinstance(x.scale, Real | Integer)]
+    reals = (x.scale for x in fmt.levels if isinstance(x.scale, Real))
+    arithmetic = next((x.arithmetic.name for x in reals), FP32.name)
     value, reciprocal = "x", "1"
     for mark in factors:
-        reciprocal = f"fp32({reciprocal} / {mark})"
+        reciprocal = f"{arithmetic}({reciprocal} / {mark})"
     if factors:
         value = f"fp32(x * {reciprocal})"
     top = number(fmt.element.largest)
@@ -283,8 +299,9 @@ def _encoding(fmt: BlockFormat) -> list[str]:
     for level in powers:
         value += f" / {_factor(fmt, level)}"
     amax = "" if not factors else ", after real scales of it" if powers else ""
+    ties = "away from 0" if fmt.element.ties_away else "to even"
     return [
-        f"encoding: {value} to the nearest element, ties to even, of magnitude {top} at most",
+        f"encoding: {value} to the nearest element, ties {ties}, of magnitude {top} at most",
         f"   amax: the largest magnitude in the scale's group{amax}",
         *_choice(fmt),
     ]

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from axs6.golden.finite import Largest
 from axs6.golden.floats import Wide
-from axs6.golden.formats import FP32, BlockFormat, Integer, Level, Real, ScaleChoice
+from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Level, Real, ScaleChoice
 from axs6.golden.formats.codes import floor_log2
 from axs6.golden.scaling import (
     Values32,
+    as_bf16,
     as_wide,
     code_dtype,
     real_scales,
@@ -73,7 +74,7 @@ class Factor:
             largest: the largest magnitudes of its groups, (rows, groups).
             given: values in place of those that follow from the largest magnitudes.
         """
-        scale = level.scale
+        scale, arithmetic = level.scale, FP32
         codes: NDArray[Any]
         if isinstance(scale, Integer):
             step = spread(self.above[0], largest.shape[1])
@@ -83,22 +84,28 @@ class Factor:
             assert isinstance(scale, Real)
             quotient = self.quotient(fmt, level, largest) if given is None else given
             codes, value = real_scales(scale, quotient, largest.zero & (given is None))
-        return codes, self.times(value)
+            arithmetic = scale.arithmetic
+        return codes, self.times(value, arithmetic)
 
     def quotient(self, fmt: BlockFormat, level: Level, largest: Largest) -> Values32:
         """The real scales of a level, before they are limited and rounded to their dtype."""
-        quotient = largest.quotient(divisor(fmt, level))
+        by = divisor(fmt, level)
+        if isinstance(level.scale, Real) and level.scale.arithmetic != FP32:
+            return as_bf16(largest.product(as_bf16(np.array(float(1 / by), np.float32))))
+        quotient = largest.quotient(by)
         with np.errstate(over="ignore"):
             for x in self.above:
                 quotient = quotient / spread(x, largest.shape[1])
         return quotient
 
-    def times(self, value: Values32) -> "Factor":
-        """The factor with the scales of one more level, (rows, groups)."""
+    def times(self, value: Values32, arithmetic: Float = FP32) -> "Factor":
+        """The factor with the scales of one more level, (rows, groups), in their arithmetic."""
         groups = value.shape[1]
         above = [spread(x, groups) for x in self.above]
         with np.errstate(over="ignore"):  # infinite ones are allowed
             reciprocal = np.divide(spread(self.reciprocal, groups), value, dtype=np.float32)
+        if arithmetic != FP32:
+            reciprocal = as_bf16(reciprocal)
         return Factor((*above, value), reciprocal)
 
 

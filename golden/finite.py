@@ -16,6 +16,7 @@ from axs6.golden.scaling import (
     group_max,
     integer_scales,
     magnitudes,
+    rounded_product,
     rounded_quotient,
     wide_max,
 )
@@ -103,6 +104,12 @@ class Largest:
         if self.bits is not None and held:
             return self.bits.view(np.float32) / np.float32(divisor)
         return rounded_quotient(self.exact, divisor).view(np.float32)
+
+    def product(self, factor: NDArray[np.float32]) -> NDArray[np.float32]:
+        """fp32(x * factor), rounded once; the factor is one positive finite number."""
+        if self.bits is not None and factor <= 1:  # as in `quotient`
+            return self.bits.view(np.float32) * factor
+        return rounded_product(self.exact, np.broadcast_to(factor, self.shape)).view(np.float32)
 
     def ratio(self, top: Fraction, step: NDArray[np.float32], most: int) -> NDArray[np.uint16]:
         """ceil(x / (top * step)), from 1 to `most`; `top` is an integer over a power of two.

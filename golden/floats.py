@@ -124,7 +124,8 @@ def round_to_float(
     in tensor cores; or the largest finite value if `dtype` has no infinity.
 
     Args:
-        dtype: dtype of the result, with at most 52 fraction bits.
+        dtype: dtype of the result, with at most 52 fraction bits. Without subnormal values, results
+            are not below its smallest.
         negative: signs; a zero keeps its sign.
         significand: below 2^62.
         exponent: within +-2^20.
@@ -147,9 +148,12 @@ def round_to_float(
     # The hidden bit of `kept` adds one to an exponent field that is one too small, and a carry
     # out of the rounding adds another.
     field = np.minimum(ulp - lowest, 1 << dtype.exponent_bits).view(np.uint64)
-    largest = np.uint64(dtype.infinity if dtype.has_infinity else dtype.largest_code)
-    pattern = np.minimum((field << np.uint64(fraction)) + kept, largest)
+    hidden = 1 - dtype.first_normal << fraction  # which the field 0 has too
+    largest = (dtype.infinity if dtype.has_infinity else dtype.largest_code) + hidden
+    pattern = np.minimum((field << np.uint64(fraction)) + kept, np.uint64(largest))
     pattern *= kept != 0
+    if hidden:
+        pattern -= np.uint64(hidden)
     return pattern | (negative.astype(np.uint64) << np.uint64(dtype.magnitude_bits))
 
 
@@ -167,7 +171,9 @@ def split(
     wide = patterns.astype(np.uint64)
     mask = np.uint64((1 << dtype.magnitude_bits) - 1)
     rest = wide & mask
-    below = np.maximum(rest >> np.uint64(dtype.fraction_bits), np.uint64(1)) - np.uint64(1)
-    significand = rest - (below << np.uint64(dtype.fraction_bits))
+    low = np.uint64(dtype.first_normal)
+    below = np.maximum(rest >> np.uint64(dtype.fraction_bits), low) - low
+    hidden = np.uint64(1 - dtype.first_normal << dtype.fraction_bits)
+    significand = rest - (below << np.uint64(dtype.fraction_bits)) + hidden
     exponent = below.view(np.int64) + (dtype.emin - dtype.fraction_bits)
     return wide > mask, significand, exponent

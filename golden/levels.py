@@ -83,7 +83,9 @@ class RowEncoder:
         if factor.above:
             x = _scaled(x, factor.reciprocal)
         empty = None
-        if self.fmt.exponent and outer.exponent is None:
+        if self.fmt.shifts and not self.fmt.exponent:
+            exponent, group = self._shifts(x, found), int(self.fmt.levels[0].group)
+        elif self.fmt.exponent and outer.exponent is None:
             exponent, empty = self._exponents(x, found)
             group = self.fmt.blocked[0].values
             if self.fmt.choice is not ScaleChoice.MAX:
@@ -132,7 +134,7 @@ class RowEncoder:
 
         def times(codes: NDArray[Any]) -> Factor:
             if isinstance(scale, Real):
-                return above.times(real_values(scale.dtype, codes))
+                return above.times(real_values(scale.dtype, codes), scale.arithmetic)
             return above.times(codes.astype(np.float32))
 
         def under(codes: NDArray[Any]) -> tuple[Wide, NDArray[np.int16]]:
@@ -248,6 +250,22 @@ class RowEncoder:
             above = top
         assert exponent is not None
         return exponent
+
+    def _shifts(self, x: Finite, found: dict[Level, NDArray[Any]]) -> NDArray[np.int16]:
+        """Exponents of the finest groups under real scales, (rows, groups), 0 or less.
+
+        Args:
+            x: the values over their real scales.
+            found: receives the codes of the shifts.
+        """
+        exponent = np.zeros((1, 1), np.int64)
+        for level in self.fmt.shifts[::-1]:
+            top = log2(x.largest(int(level.group)).exact)
+            exponent = spread(exponent, top.shape[1])
+            codes = np.clip(self.fmt.element.emax + exponent - top, 0, level.scale.largest_code)
+            found[level][:] = codes
+            exponent = exponent - codes
+        return exponent.astype(np.int16)
 
     def _codes(
         self,

@@ -66,8 +66,9 @@ def planar(blocks: Blocks, dtype: Any = None) -> Planar:
         dtype: of the codes: one of NumPy or ml_dtypes, for arrays, or one of torch, for tensors;
             by default the one that NumPy or ml_dtypes has. Elements E4M3, E5M2, E3M2, E2M3 and
             E2M1 are float8_e4m3fn, float8_e5m2, float6_e3m2fn, float6_e2m3fn, float4_e2m1fn (in
-            torch float4_e2m1fn_x2); two's complement codes are int8 or int4, in units of the
-            element; exponents with NaN float8_e8m0fnu, real scales the dtype that they have.
+            torch float4_e2m1fn_x2), those with one zero float8_e4m3fnuz and float8_e5m2fnuz; two's
+            complement codes are int8 or int4, in units of the element; exponents with NaN
+            float8_e8m0fnu, real scales the dtype that they have.
 
     Raises:
         ImportError: the dtypes are of ml_dtypes, which is not installed.
@@ -151,15 +152,17 @@ def dtype_name(of: Element | Scale) -> str | None:
         return f"int{of.width}"
     if isinstance(of, Unsigned | Integer | Shift):
         return f"uint{of.width if isinstance(of, Unsigned) else of.bits}"
-    if not isinstance(of, Float) or not of.signed or of.exponent_bias is not None:
+    if not isinstance(of, Float) or not of.signed:
         return None
     named = {FP32: "float32", FP16: "float16", BF16: "bfloat16"}
     if of in named:
         return named[of]
-    suffix = "" if of.specials is Specials.IEEE else "fn"
-    if specials_of(of.width, suffix or None) is not of.specials:
+    suffixes = {Specials.IEEE: "", Specials.NAN: "fn", Specials.NONE: "fn", Specials.FNUZ: "fnuz"}
+    suffix = suffixes.get(of.specials)
+    if suffix is None or specials_of(of.width, suffix or None) is not of.specials:
         return None
-    return f"float{of.width}_e{of.exponent_bits}m{of.fraction_bits}{suffix}"
+    bias = "" if of.exponent_bias is None else f"b{of.exponent_bias}"
+    return f"float{of.width}_e{of.exponent_bits}m{of.fraction_bits}{bias}{suffix}"
 
 
 class _Dtypes:

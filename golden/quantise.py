@@ -148,7 +148,7 @@ class Quantiser:
             return (fixed + words >> np.uint64(self.random_bits)).astype(dtype)
         if self.rounding is Rounding.TOWARD_ZERO:
             return scaled >> shift
-        if self.element.divisor > 1:  # halfway at 1/2 alone, where up is even
+        if self.element.divisor > 1 or self.element.ties_away:  # of a divisor, halfway is 1/2 alone
             twice = scaled >> shift - one
             twice += one
             twice >>= one
@@ -167,6 +167,8 @@ class Quantiser:
         if isinstance(self.element, TwosComplement):
             mask = np.uint8(2 * self.element.sign_bit - 1)
             return (magnitude.astype(np.uint8) ^ -sign) + sign & mask
+        if not self.element.has_negative_zero:
+            sign = sign & (magnitude != 0)
         codes = sign * self._each("sign_bit", magnitude.shape[1], np.uint8)
         codes |= magnitude.astype(np.uint8, copy=False)
         return codes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden import fp32
-from axs6.golden.floats import Wide, bit_length, round_to_float
+from axs6.golden.floats import Wide, bf16_bits, bit_length, round_to_float
 from axs6.golden.formats import FP32, Element, Exponent, Float, Real, Rule
 
 FRACTION = np.uint32((1 << FP32.fraction_bits) - 1)
@@ -165,6 +165,11 @@ def real_scales(
     x = as_wide(np.clip(quotient, smallest, largest).view(np.uint32))
     codes = round_to_float(dtype, x.negative, x.significand >> np.uint64(2), x.exponent + 2)
     return codes.astype(code_dtype(dtype.width)), real_values(dtype, codes)
+
+
+def as_bf16(x: Values32) -> Values32:
+    """The nearest BF16 numbers, ties to even."""
+    return (bf16_bits(x).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def real_values(dtype: Float, codes: NDArray[Any]) -> Values32:

@@ -307,7 +307,7 @@ def show_unit(shape: DotShape) -> None:
             elif isinstance(level, exact.Shift):
                 worth *= power(1 - (1 << level.bits))
             elif isinstance(level, exact.Real):
-                worth *= _number(scale_value(1, level))
+                worth *= _number(scale_value(1, level)) - _number(scale_value(0, level))
     if worth * shape.divisor != power(shape.offset + (shape.divisor - 1).bit_length()):
         raise NotShownError(f"a unit of the sum is worth {worth}")
 
@@ -326,7 +326,8 @@ def _factor(code: int, level: exact.Level) -> int | None:
         if not isinstance(value, Fraction) or value < 0:
             return None
         fraction = code & ((1 << level.fraction_bits) - 1)
-        return fraction + ((code >> level.fraction_bits > 0) << level.fraction_bits)
+        normal = code >> level.fraction_bits > 0 or level.always_normal
+        return fraction + (normal << level.fraction_bits)
     return code
 
 
@@ -335,7 +336,8 @@ def _exponent(code: int, level: exact.Level) -> int:
     if isinstance(level, exact.Exponent):
         return code
     if isinstance(level, exact.Real):
-        return max(code >> level.fraction_bits & (1 << level.exponent_bits) - 1, 1) - 1
+        field = code >> level.fraction_bits & (1 << level.exponent_bits) - 1
+        return field if level.always_normal else max(field, 1) - 1
     return 0
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from axs6.golden.accumulator import ACCUMULATORS
-from axs6.golden.formats import AXS6, formats, name_of
+from axs6.golden.formats import AXS6, ROW_FORMATS, name_of
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.registry import UNITS
@@ -116,7 +116,7 @@ def formats_of(unit: str) -> tuple[str, ...]:
     entry = UNITS[unit]
     if "format" not in entry.defaults or not entry.blocks:
         return (str(entry.defaults.get("format", name_of(AXS6))),)
-    found = [name for name in formats() if _builds(entry, format=name)]
+    found = [name for name in ROW_FORMATS if _builds(entry, format=name)]
     return tuple(found or [str(entry.defaults["format"])])
 
 
@@ -185,7 +185,7 @@ def all_unproved() -> Iterator[str]:
 def _components() -> Iterator[Check]:
     """The arithmetic of FP32 inside of units."""
     for component, make in COMPONENTS.items():
-        names = formats() if "format" in signature(make).parameters else ("",)
+        names = ROW_FORMATS if "format" in signature(make).parameters else ("",)
         for name in names:
             if _component(component, name):
                 yield _check(Kind.PROVE, component, name)
@@ -231,7 +231,7 @@ def _mutants() -> Iterator[Check]:
     summing = next(unit for unit, entry in UNITS.items() if "accumulator" in entry.defaults)
     for accumulator in ACCUMULATORS:
         options = {"accumulator": accumulator, "block": BLOCK}
-        for name in formats():
+        for name in ROW_FORMATS:
             if _builds(UNITS[summing], format=name, **options):
                 yield _check(Kind.MUTATE, summing, name, **options)
                 break

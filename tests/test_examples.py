@@ -214,6 +214,7 @@ def test_the_c_example_gives_the_vectors_of_formats(check_formats: Reader) -> No
     [
         Case("mxfp4/elements.txt", "number f ", 3),
         Case("fp8_e5m2/elements.txt", "infinity fc ", 3),
+        Case("fp8_e4m3fnuz/elements.txt", "nan 80 ", 3),
         Case("nvfp4/scales.txt", "real 1 38 ", 4),
         Case("nvfp4_ue5m3/scales.txt", "real 0 fe ", 4),
         Case("mxfp8_e4m3/scales.txt", "exponent 0 ff ", 4),

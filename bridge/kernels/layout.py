@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.golden import fp32
 from axs6.golden.formats import (
+    BF16,
     FP32,
     BlockFormat,
     Exponent,
@@ -18,10 +19,8 @@ from axs6.golden.formats import (
     Rule,
     ScaleChoice,
     Shift,
-    SignMagnitude,
-    TwosComplement,
 )
-from axs6.golden.scaling import SMALLEST_SCALE
+from axs6.golden.scaling import SMALLEST_SCALE, as_bf16
 
 MAX_BLOCK = 256
 """Values of a block that the kernels quantise, at most."""
@@ -38,7 +37,7 @@ MERIT_BITS = 53
 FIELDS = (
     *("block", "group", "shift_top", "emax", "bias", "code_top", "rule", "precision"),
     *("unit", "fraction", "divisor", "signed_zero", "minus_zero", "offset"),
-    "choice",
+    *("choice", "ties_away", "wide_group", "wide_top"),
 )
 
 
@@ -115,9 +114,12 @@ def layout(fmt: BlockFormat) -> Layout:
 def description(fmt: BlockFormat) -> FormatDescription | None:
     """The description for the quantising kernels; None if they do not support the format.
 
-    They take formats with an exponent for each block, perhaps with one level of shifts below it.
+    They take formats with an exponent for each block of one row, perhaps with one level of shifts
+    below it.
     """
     levels = fmt.levels
+    if fmt.rows > 1:
+        return None
     scales = [level.scale for level in levels]
     kinds = [type(scale) for scale in scales]
     if kinds not in ([Exponent], [Shift, Exponent]) or not levels[-1].blocked:
@@ -143,10 +145,13 @@ class Scale(ctypes.Structure):
     """Scales of blocks below scales of rows, as the kernels read them; see real.hpp."""
 
     _fields_ = [
-        *(("kind", ctypes.c_int32), ("fraction", ctypes.c_int32)),
+        *((name, ctypes.c_int32) for name in ("kind", "fraction", "bf16")),
         *((name, ctypes.c_float) for name in ("divisor", "least", "most", "zero")),
     ]
 
+
+SHIFTS_MAX = 2
+"""Levels of shifts below real scales, at most."""
 
 KINDS = (None, Real, Integer)
 """Kinds of scales of blocks, in the order of their numbers."""
@@ -159,17 +164,24 @@ RATIO_MAX = 127
 def real_description(fmt: BlockFormat) -> tuple[FormatDescription, Scale] | None:
     """The description of formats with real or integer scales and no exponents; None for others.
 
-    They have an FP32 scale of channels or the tensor, or a scale of blocks, or both, and no zero
-    point.
+    They have an FP32 scale of channels or the tensor, or a scale of blocks of one row, or both, and
+    no zero point. Below a scale of blocks there may be shifts.
     """
     outer = [x.scale for x in fmt.outer]
     if fmt.element.divisor > 1 or fmt.block > MAX_BLOCK or outer not in ([], [Real(FP32)]):
         return None
-    if len(fmt.blocked) > 1 or len(fmt.levels) > 2 or not _compares(fmt):
+    if fmt.rows > 1:
         return None
-    inner = fmt.blocked[0].scale if fmt.blocked else None
+    shifts = [(int(x.group), x.scale.largest_code) for x in fmt.shifts]
+    if len(fmt.blocked) - len(shifts) > 1 or len(shifts) > SHIFTS_MAX or not _compares(fmt):
+        return None
+    inner = fmt.blocked[-1].scale if fmt.blocked else None
     found = _block_scale(fmt, inner, bool(outer))
-    return None if found is None else (FormatDescription(group=fmt.block, **_element(fmt)), found)
+    if found is None:
+        return None
+    (group, top), (wide_group, wide_top) = [*shifts, (fmt.block, 0), (fmt.block, 0)][:2]
+    sizes = {"group": group, "shift_top": top, "wide_group": wide_group, "wide_top": wide_top}
+    return FormatDescription(**sizes, **_element(fmt)), found
 
 
 def _block_scale(fmt: BlockFormat, inner: Any, below: bool) -> Scale | None:
@@ -177,16 +189,17 @@ def _block_scale(fmt: BlockFormat, inner: Any, below: bool) -> Scale | None:
     if inner is None:
         return Scale(0)
     if isinstance(inner, Integer) and below and top.numerator <= RATIO_MAX:
-        return Scale(KINDS.index(Integer), 0, float(top), 1, inner.largest_code)
+        return Scale(KINDS.index(Integer), 0, 0, float(top), 1, inner.largest_code)
     held = top.numerator.bit_length() <= FP32.fraction_bits
     if not isinstance(inner, Real) or inner.zero_point or not held:
         return None
     dtype, kind = inner.dtype, KINDS.index(Real)
     if dtype == FP32:
         limits = (float(SMALLEST_SCALE), float(dtype.largest), 1.0)
-        return None if below else Scale(kind, dtype.fraction_bits, float(top), *limits)
-    least = float(2.0**dtype.emin)
-    return Scale(kind, dtype.fraction_bits, float(top), least, float(dtype.largest), least)
+        return None if below else Scale(kind, dtype.fraction_bits, 0, float(top), *limits)
+    least, bf16 = float(2.0**dtype.emin), inner.arithmetic == BF16
+    by = float(as_bf16(np.array(1 / top, np.float32))) if bf16 else float(top)
+    return Scale(kind, dtype.fraction_bits, bf16, by, least, float(dtype.largest), least)
 
 
 def _element(fmt: BlockFormat) -> dict[str, Any]:
@@ -200,10 +213,11 @@ def _element(fmt: BlockFormat) -> dict[str, Any]:
         "fraction": element.fraction_bits,
         "divisor": element.divisor,
         "largest": element.largest_integer,
-        "signed_zero": not isinstance(element, TwosComplement),
-        "minus_zero": not isinstance(element, SignMagnitude) or element.signed_zero,
+        "signed_zero": element.has_negative_zero,
+        "minus_zero": element.signed_zero,
         "offset": layout(fmt).offset,
         "choice": CHOICES.index(fmt.choice),
+        "ties_away": element.ties_away,
     }
 
 

@@ -157,7 +157,7 @@ def pack(blocks: Blocks) -> Packed:
         blocks: of shape (G, R, K) or (R, K), in dense or sparse blocks along the last axis, of a
             format that `packs` accepts.
     """
-    held = layout(blocks.format)
+    held = layout(blocks.format.untiled)
     lanes, factors, codes, outer = held_blocks(blocks)
     batches, rows, count, size = lanes.shape
     flat = lanes.reshape(batches, rows, count * size)
@@ -171,6 +171,7 @@ def held_blocks(
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.uint8] | None, NDArray[np.float32] | None]:
     """The lanes of `pack` as int64 or float32 (G, R, n, B), its factors, codes and outer scales."""
     check_blocks("blocks", blocks)
+    blocks = blocks.untiled
     fmt, held = blocks.format, layout(blocks.format)
     lanes: NDArray[Any] = _integers(blocks)
     if fmt.element.has_nan:

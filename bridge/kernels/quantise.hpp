@@ -22,6 +22,8 @@ struct Format {
     int32_t signed_zero, minus_zero;  // zeros from negative values, and from -0.0, have the sign
     int32_t offset;        // of the factor 2^(code + offset) of integers
     int32_t choice;        // of the scale of a block
+    int32_t ties_away;     // a half goes to the larger magnitude, not the even one
+    int32_t wide_group, wide_top;  // of a second, coarser shift below a real scale
     float largest;         // in units
 };
 
@@ -153,7 +155,8 @@ inline void slow_block(const Format& f, const uint32_t* bits, Quantised& out) {
             double q = std::ldexp(x[i], -scale) * f.divisor, step = 1;
             if (f.divisor == 1 && q > 0)
                 step = std::ldexp(1, std::max(0, std::ilogb(q) - f.fraction));
-            q = std::min(std::nearbyint(q / step) * step, static_cast<double>(f.largest));
+            const double whole = f.ties_away ? std::round(q) : std::nearbyint(q / step) * step;
+            q = std::min(whole, static_cast<double>(f.largest));
             if ((bits[i] & MAGNITUDE) == INFINITE) q = f.largest;
             const bool nan = (bits[i] & MAGNITUDE) > INFINITE;
             out.shift[i] = shift;
@@ -209,8 +212,9 @@ inline void divided_block(const Format& f, const uint32_t* bits, int count, int 
     }
 }
 
-template <int B, bool SHIFTED>
-inline void rounded_block(const Format& f, const uint32_t* bits, int count, int scale,
+// AWAY: a half goes to the larger magnitude, in elements whose values are all whole numbers.
+template <int B, bool SHIFTED, bool AWAY>
+inline void rounded_lanes(const Format& f, const uint32_t* bits, int count, int scale,
                           Quantised& out) {
     const uint32_t reciprocal = static_cast<uint32_t>(127 - scale) << 23;
     const float largest = f.largest;
@@ -222,9 +226,19 @@ inline void rounded_block(const Format& f, const uint32_t* bits, int count, int 
         const float x = std::min(over, largest);  // so that there is a rounder for every value
         const uint32_t binade = std::max(bits_of<uint32_t>(x) & INFINITE, least);
         const float rounder = bits_of<float>(binade + magic);
-        const float q = (x + rounder) - rounder;
+        float q = (x + rounder) - rounder;
+        if (AWAY) q = x - q == 0.5f ? q + 1 : q;
         out.q[i] = bits_of<float>(bits_of<uint32_t>(q) | (bits[i] & ~MAGNITUDE));
     }
+}
+
+template <int B, bool SHIFTED>
+inline void rounded_block(const Format& f, const uint32_t* bits, int count, int scale,
+                          Quantised& out) {
+    if (f.ties_away)
+        rounded_lanes<B, SHIFTED, true>(f, bits, count, scale, out);
+    else
+        rounded_lanes<B, SHIFTED, false>(f, bits, count, scale, out);
 }
 
 // B, GROUP: sizes known when compiled, or 0; GROUP = 1 where there are no shifts.

@@ -14,7 +14,8 @@ enum Kind : int32_t { NONE, REAL, INTEGER };
 struct Scale {
     int32_t kind;
     int32_t fraction;  // bits of a real one after its first
-    float divisor;     // the largest element
+    int32_t bf16;      // whether a real one and its reciprocal are rounded to BF16
+    float divisor;     // the largest element; in BF16 its reciprocal
     float least, most;
     float zero;        // of a block of zeros
 };
@@ -38,13 +39,25 @@ inline void largest_of_rows(const uint32_t* x, int64_t rows, int64_t length, int
 
 constexpr int BLOCKS = 32;  // worked on at a time
 
-// The nearest number of a real scale, ties to even.
-inline float rounded_scale(const Scale& s, float x) {
-    const int drop = 23 - s.fraction;
+// The nearest number with so many bits after its first, ties to even.
+inline float rounded_real(float x, int fraction) {
+    const int drop = 23 - fraction;
     const uint32_t below = (1u << drop) - 1;
-    const auto bits = bits_of<uint32_t>(std::min(std::max(x, s.least), s.most));
+    const auto bits = bits_of<uint32_t>(x);
     const uint32_t up = (below >> 1) + (bits >> drop & below & 1);
     return bits_of<float>((bits + up) & ~below);
+}
+
+constexpr int BF16_FRACTION = 7;
+
+// The nearest number of a real scale.
+inline float rounded_scale(const Scale& s, float x) {
+    return rounded_real(std::min(std::max(x, s.least), s.most), s.fraction);
+}
+
+// A real scale before it is held to its numbers.
+inline float quotient(const Scale& s, float top, float row) {
+    return s.bf16 ? rounded_real(top * s.divisor, BF16_FRACTION) : top / s.divisor / row;
 }
 
 // The scales of some blocks with these largest magnitudes, in a row of this scale.
@@ -57,7 +70,7 @@ inline void block_scales(const Scale& s, const float* top, float row, float* out
             out[k] = static_cast<float>(std::min(std::max(std::ceil(top[k] / exact), least), most));
     } else {
         for (int k = 0; k < BLOCKS; ++k)
-            out[k] = top[k] == 0 ? s.zero : rounded_scale(s, top[k] / s.divisor / row);
+            out[k] = top[k] == 0 ? s.zero : rounded_scale(s, quotient(s, top[k], row));
     }
 }
 
@@ -66,7 +79,7 @@ struct RealValues {
     float* out;
 
     template <int B>
-    void put(const Format& f, const float* q, const uint32_t* bits, float scale, float row_scale,
+    void put(const Format& f, const Quantised& x, const uint32_t* bits, float scale, float row_scale,
              int64_t row, int64_t k, int64_t length) const {
         const int count = B ? B : f.block;
         const int64_t at = k * count;
@@ -75,7 +88,8 @@ struct RealValues {
         const auto fill = [&](float* to) {
 #pragma GCC unroll 1
             for (int i = 0; i < count; ++i) {
-                const double value = signed_zero(f, q[i], bits[i]) * factor;  // exact
+                double value = signed_zero(f, x.q[i], bits[i]) * factor;  // exact
+                if (f.shift_top) value *= bits_of<float>((127 - x.shift[i]) << 23);
                 to[i] = static_cast<float>(std::clamp(value, -limit, limit));
             }
         };
@@ -93,13 +107,16 @@ struct RealLanes {
     double* factors;
 
     template <int B>
-    void put(const Format& f, const float* q, const uint32_t*, float scale, float, int64_t row,
+    void put(const Format& f, const Quantised& x, const uint32_t*, float scale, float, int64_t row,
              int64_t k, int64_t length) const {
         const int count = B ? B : f.block;
         const int64_t at = row * groups(length, count) + k;
         Lane part[MAX_BLOCK];
 #pragma GCC unroll 1
-        for (int i = 0; i < count; ++i) part[i] = to_lane<Lane>(q[i]);
+        for (int i = 0; i < count; ++i) {
+            const int32_t up = f.shift_top ? f.shift_top + f.wide_top - x.shift[i] : 0;
+            part[i] = to_lane<Lane>(x.q[i] * bits_of<float>((127 + up) << 23));
+        }
         std::memcpy(lanes + at * count, part, count * sizeof(Lane));
         factors[at] = std::ldexp(static_cast<double>(scale), f.offset);
     }
@@ -111,12 +128,18 @@ inline float scaled(float x, float reciprocal, float limit) {
     return held > 0 ? std::min(held, limit) : 0;
 }
 
+// The reciprocal by which values are multiplied, below that of a row.
+inline float reciprocal_of(const Scale& s, float row, float scale) {
+    const float found = row / scale;
+    return s.bf16 ? rounded_real(found, BF16_FRACTION) : found;
+}
+
 // The scale of the rule or another one: the first of the largest merits.
 inline float best_scale(const Format& f, const Scale& s, const float* x, int count, float scale,
                         float top, float row, float reciprocal) {
     float others[2] = {scale, scale};
     if (f.choice == FOUR_OVER_SIX) {
-        others[0] = rounded_scale(s, top / s.divisor / row * 1.5f);
+        others[0] = rounded_scale(s, quotient(s, top, row) * 1.5f);
     } else if (s.kind == INTEGER) {
         others[0] = std::max(scale - 1, s.least), others[1] = std::min(scale + 1, s.most);
     } else {
@@ -128,7 +151,8 @@ inline float best_scale(const Format& f, const Scale& s, const float* x, int cou
     const auto of = [&](float other) {
         float values[MAX_BLOCK];
         for (int i = 0; i < count; ++i)
-            values[i] = scaled(std::min(std::fabs(x[i]), limit), reciprocal / other, limit);
+            values[i] = scaled(std::min(std::fabs(x[i]), limit),
+                               reciprocal_of(s, reciprocal, other), limit);
         const double found = merit(f, values, count, std::ldexp(1.0, -f.unit));
         return found * other * other;
     };
@@ -141,20 +165,61 @@ inline float best_scale(const Format& f, const Scale& s, const float* x, int cou
     return best;
 }
 
+// Shifts of scaled values, and their integers. An infinity is the largest, under shifts that the
+// largest FP32 value gives. B, GROUP, WIDE: sizes known when compiled, or 0.
+template <int B, int GROUP, int WIDE>
+inline void shifted_block(const Format& f, const float* x, float reciprocal, uint32_t* bits,
+                          Quantised& out) {
+    constexpr float limit = std::numeric_limits<float>::max();
+    const int count = B ? B : f.block, group = GROUP ? GROUP : f.group;
+    const int wide = WIDE ? WIDE : f.wide_group, each = wide / group;
+    for (int i = 0; i < count; ++i) {
+        const float value = scaled(std::min(std::fabs(x[i]), limit), reciprocal, limit);
+        bits[i] = bits_of<uint32_t>(value) | (bits_of<uint32_t>(x[i]) & ~MAGNITUDE);
+    }
+    // How far the largest values of groups lie below the largest element.
+    int32_t below[MAX_BLOCK], above[MAX_BLOCK];
+    for (int k = 0; k < count / group; ++k) {
+        uint32_t most = 0;
+        for (int i = k * group; i < (k + 1) * group; ++i) most = std::max(most, bits[i] & MAGNITUDE);
+        below[k] = f.emax + 127 - static_cast<int32_t>(most >> 23);
+    }
+    for (int k = 0; k < count / wide; ++k) {
+        int32_t least = below[k * each];
+        for (int i = 1; i < each; ++i) least = std::min(least, below[k * each + i]);
+        above[k] = std::clamp(least, 0, f.wide_top);
+    }
+    for (int i = 0; i < count; ++i) {
+        const int32_t up = above[i / wide];
+        out.shift[i] = up + std::clamp(below[i / group] - up, 0, f.shift_top);
+    }
+    rounded_block<B, true>(f, bits, count, f.unit, out);
+    for (int i = 0; i < count; ++i)
+        if (std::isinf(x[i])) out.q[i] = std::copysign(f.largest, x[i]);
+}
+
 template <int B, class Sink>
-void real_block(const Format& f, float largest, const float* x, float scale, const RowScales& scales,
-                int64_t row, int64_t k, int64_t length, const Sink& sink) {
+void real_block(const Format& f, const Scale& s, float largest, const float* x, float scale,
+                const RowScales& scales, int64_t row, int64_t k, int64_t length,
+                const Sink& sink) {
     const int count = B ? B : f.block;
-    const float reciprocal = scales.reciprocals[row] / scale;
+    const float reciprocal = reciprocal_of(s, scales.reciprocals[row], scale);
     Quantised found;
     uint32_t bits[MAX_BLOCK];
+    if (f.shift_top) {
+        if (B == 64 && f.group == 4 && f.wide_group == 8)
+            shifted_block<B, 4, 8>(f, x, reciprocal, bits, found);
+        else
+            shifted_block<B, 0, 0>(f, x, reciprocal, bits, found);
+        return sink.template put<B>(f, found, bits, scale, scales.values[row], row, k, length);
+    }
 #pragma GCC unroll 1
     for (int i = 0; i < count; ++i) {
         const float value = scaled(x[i], reciprocal, largest);
         bits[i] = bits_of<uint32_t>(value) | (bits_of<uint32_t>(x[i]) & ~MAGNITUDE);
     }
     rounded_block<B, false>(f, bits, count, f.unit, found);
-    sink.template put<B>(f, found.q, bits, scale, scales.values[row], row, k, length);
+    sink.template put<B>(f, found, bits, scale, scales.values[row], row, k, length);
 }
 
 template <int B, class Sink>
@@ -184,7 +249,7 @@ void real_row(const Format& f, const Scale& s, const RowScales& scales, const fl
             if (f.choice != MAX)
                 scale = best_scale(f, s, from, count, scale, tops[k - first], scales.values[row],
                                    scales.reciprocals[row]);
-            real_block<B>(f, largest, from, scale, scales, row, k, length, sink);
+            real_block<B>(f, s, largest, from, scale, scales, row, k, length, sink);
         }
     }
 }
@@ -198,6 +263,8 @@ void quantise_real(const Format& f, const Scale& s, const RowScales& scales, con
                 real_row<32>(f, s, scales, x, length, row, sink);
             else if (f.block == 16)
                 real_row<16>(f, s, scales, x, length, row, sink);
+            else if (f.block == 64)
+                real_row<64>(f, s, scales, x, length, row, sink);
             else
                 real_row<0>(f, s, scales, x, length, row, sink);
     });

@@ -25,8 +25,7 @@ def plain_layout(fmt: BlockFormat) -> WeightLayout:
     """
     for layout in LAYOUTS:
         multiplied = not any(part.inverse for part in layout.scales)
-        rows = layout.scales[0].rows < 2 and not layout.interleaved
-        if multiplied and rows and meaning(layout.format) == meaning(fmt):
+        if multiplied and not layout.interleaved and meaning(layout.format) == meaning(fmt):
             return layout
     raise ValueError(f"no checkpoint holds weights in {name_of(fmt)}")
 
@@ -50,6 +49,10 @@ def blocks_of_weight(weight: Weight, fmt: BlockFormat) -> Blocks:
             said if weight.name in said else f"tensor {weight.name!r}: {said}"
         ) from error
     rows, length = weight.rows, weight.length
+    if fmt.rows > 1 and len(weight.shape) > 2 and weight.shape[-2] % fmt.rows:
+        raise ValueError(
+            f"tensor {weight.name!r}: rows of several matrices share no tiles of {fmt.rows} rows"
+        )
     count = -(-length // fmt.block)
     codes = np.zeros((rows, count * fmt.block), np.uint8)
     codes[:, :length] = coded.codes(0, rows)

@@ -34,9 +34,18 @@ def drawn(path: Path) -> Iterator[str]:
             weight.release()
 
 
+def _format(layout: WeightLayout) -> str:
+    """The format of a layout, or the sizes of its tiles where there is none."""
+    try:
+        return str(layout.format)
+    except ValueError:
+        part = layout.scales[0]
+        return f"tiles of {part.rows} x {part.values}"
+
+
 def _weight(checkpoint: Checkpoint, weight: Weight, held: dict[str, Tensor]) -> Iterator[str]:
     layout = weight.layout
-    yield f"{weight.name}: {_shape(weight.shape)} in {layout.name}, {layout.format}"
+    yield f"{weight.name}: {_shape(weight.shape)} in {layout.name}, {_format(layout)}"
     tensors = [held[name] for name in weight.files]
     names = max(len(each.name) for each in tensors)
     kinds = max(len(_dtype(each)) for each in tensors)

@@ -156,7 +156,8 @@ def _pieces(whole: Whole, coding: Encoded) -> Iterator[tuple[Piece, Blocks]]:
 
 
 def _in_tiles(values: Unencoded, layout: WeightLayout) -> Found:
-    """Values in tiles of several rows: each is encoded as a channel, edges with zeros."""
+    """Values in tiles of several rows, a row of tiles at a time; those at the edges are filled
+    with zeros."""
     (part,) = layout.scales
     if values.profile is not None:
         raise ValueError(f"the profile {values.profile} has no scales of tiles")
@@ -171,14 +172,8 @@ def _in_tiles(values: Unencoded, layout: WeightLayout) -> Found:
             rows = values.rows(first, count)
             band = np.zeros((part.rows, wide * part.values), rows.dtype)
             band[:count, :length] = rows
-            tiles = band.reshape(part.rows, wide, part.values).swapaxes(0, 1)
-            blocks = encode(
-                tiles.reshape(wide, -1), values.format or layout.format, nonfinite=values.nonfinite
-            )
-            size = part.rows * part.values
-            held = blocks.codes.reshape(wide, -1)[:, :size].reshape(wide, part.rows, part.values)
-            codes[first : first + count] = held.swapaxes(0, 1).reshape(part.rows, -1)[
-                :count, :length
-            ]
+            blocks = encode(band, values.format or layout.format, nonfinite=values.nonfinite)
+            held = blocks.codes.reshape(part.rows, -1)
+            codes[first : first + count] = held[:count, :length]
             found.append(blocks.scales[0].reshape(-1))
     return codes, [_joined(found)], None

@@ -45,7 +45,7 @@ class Kind:
         """
         wanted = block_format(format)
         for layout in self.layouts:
-            if layout.scales[0].rows < 2 and meaning(layout.format) == meaning(wanted):
+            if meaning(layout.format) == meaning(wanted):
                 return layout
         raise ValueError(
             f"{self.name} has no layout for {name_of(wanted)}, but for {', '.join(self.formats)}"
@@ -53,8 +53,8 @@ class Kind:
 
     @property
     def formats(self) -> list[str]:
-        """Names of the formats of its layouts, without those that tiles of several rows have."""
-        return [name_of(each.format) for each in self.layouts if each.scales[0].rows < 2]
+        """Names of the formats of its layouts."""
+        return [name_of(each.format) for each in self.layouts]
 
     def named(self, name: str, format: str | BlockFormat | None = None) -> WeightLayout:
         """The layout of a name.
@@ -75,7 +75,7 @@ class Kind:
 
 def meaning(fmt: BlockFormat) -> tuple[Any, ...]:
     """What a format's codes mean, whatever the rule of the scales."""
-    scales = [(getattr(x.scale, "dtype", x.scale.bits), x.group) for x in fmt.levels]
+    scales = [(getattr(x.scale, "dtype", x.scale.bits), x.group, x.rows) for x in fmt.levels]
     return fmt.element, tuple(scales)
 
 

@@ -139,14 +139,18 @@ class WeightLayout:
 
     @cached_property
     def format(self) -> BlockFormat:
-        """The block format with which values are encoded; a tile of several rows is a channel."""
+        """The block format of the values.
+
+        Raises:
+            ValueError: there is none: the sizes of a tile are no powers of two.
+        """
         levels: list[Level] = []
         for part in self.scales:
             (number, *_) = part.numbers.values()
             kind = number.number
             scale = kind if isinstance(kind, Exponent) else Real(kind)
-            if part.rows < 2 and part.values:
-                levels.append(Level(scale, part.values))
+            if part.values:
+                levels.append(Level(scale, part.values, max(part.rows, 1)))
             else:
                 levels.append(Level(scale, CHANNEL if part.rows else TENSOR))
         return BlockFormat(self.element, tuple(levels))

@@ -37,7 +37,11 @@ COMPOSED: Final = (
     *("e4m3fn_e5m0_t8_bfloat16_t64_float32_mse", "nvfp4_ue5m3_four-over-six"),
     *("e2m1fn_e8m0_t4x8", "e4m3fn_float32_t2x16", "e2m1fn_e4m3fn_t4x4_float32"),
     *("int8_e8m0_t4x8s2o1", "int4_bfloat16_t8x2", "mxfp4_t2x16_mse"),
+    *("e4m3fnuzb11_e8m0_t32", "e5m2inuz_e8m0-even_t16", "e1m1fnuz_e8m0_t8s2o1"),
+    *("e2m1inuz_e4m3fnuz_t16_float32", "e3m2fnuz_ue6m2inuz_t16", "e2m1fn_e5m2inuz_t8_mse"),
     *("e2m1fn_ue4m3_t16", "int6_ue6m2f_t8_ue5m3_t32_float32", "uint6_ue6m2b20_uint6_t32"),
+    *("int4a_ue6m2b3h_t32s8o2s4o1", "tc5a_e4m3fn-bf16_t16s4o3", "e2m1fn_ue5m3h-bf16_t16_mse"),
+    *("sm6da_e8m0_t8", "int8a_float16-bf16_t0", "e3m2fn_e4m3fn_t16s2o1_float32_t0"),
 )
 """Formats beside those of the catalog that `validate` compares for "all"."""
 

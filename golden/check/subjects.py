@@ -61,9 +61,12 @@ def _element(element: Element) -> definitions.Element:
         unit = power(element.unit_exponent)
         if element.full_scale:
             unit /= 2**element.magnitude_bits - 1
-        return definitions.sign_magnitude(element.magnitude_bits, unit, element.signed_zero)
+        return definitions.sign_magnitude(
+            element.magnitude_bits, unit, element.signed_zero, element.ties_away
+        )
     if isinstance(element, TwosComplement):
-        return definitions.twos_complement(element.bits, power(element.unit_exponent))
+        unit = power(element.unit_exponent)
+        return definitions.twos_complement(element.bits, unit, element.ties_away)
     return definitions.unsigned(element.bits)
 
 
@@ -79,9 +82,9 @@ def _level(level: Level) -> definitions.Level:
         return definitions.Shift(level.group, scale.bits)
     if isinstance(scale, Integer):
         return definitions.Integer(level.group, scale.bits)
-    return definitions.Real(
-        level.group, *_fields(scale.dtype), scale.zero_point, scale.dtype.signed
-    )
+    dtype = scale.dtype
+    fields = (*_fields(dtype), scale.zero_point, dtype.signed, not dtype.subnormals)
+    return definitions.Real(level.group, *fields, scale.arithmetic.name)
 
 
 Plain = tuple[Any, ...]

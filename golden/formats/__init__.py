@@ -1,10 +1,10 @@
 """Block formats as data: elements, scales, `BlockFormat`, the catalog and the strings."""
 
 from axs6.golden.formats.block_format import BlockFormat, Mode
-from axs6.golden.formats.catalog import AXS6, CATALOG, formats
+from axs6.golden.formats.catalog import AXS6, CATALOG, ROW_FORMATS, formats
 from axs6.golden.formats.codes import NotANumber
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
-from axs6.golden.formats.floating import BF16, FP16, FP32, FP64, Float, Specials
+from axs6.golden.formats.floating import BF16, FP16, FP32, FP64, Float, Specials, p3109
 from axs6.golden.formats.names import (
     block_format,
     format_list,
@@ -33,6 +33,7 @@ __all__ = [
     "FP16",
     "FP32",
     "FP64",
+    "ROW_FORMATS",
     "TENSOR",
     "BlockFormat",
     "Element",
@@ -57,4 +58,5 @@ __all__ = [
     "name_of",
     "operand_formats",
     "operands_name",
+    "p3109",
 ]

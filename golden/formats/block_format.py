@@ -122,8 +122,8 @@ class BlockFormat:
             raise ValueError("scales must come in the order shift, exponent, integer, real")
         if kinds.count(1) > 1:
             raise ValueError("a block format has at most one exponent scale")
-        if 0 in kinds and 1 not in kinds:
-            raise ValueError("a shift needs an exponent scale above it")
+        if 0 in kinds and not {1, 3} & set(kinds[kinds.count(0) :][:1]):
+            raise ValueError("a shift needs an exponent or a real scale above it")
         if 2 in kinds and (kinds.count(2) > 1 or kinds.count(3) != 1):
             raise ValueError("an integer scale needs one real scale above it, and no other")
         inner = [scale for scale in scales[:-1] if isinstance(scale, Real)]
@@ -140,8 +140,10 @@ class BlockFormat:
         for level in self.levels:
             if isinstance(level.scale, Shift | Integer) and not level.blocked:
                 raise ValueError(f"a shift or integer scale needs blocks, not a {level.group}")
-            if isinstance(level.scale, Exponent) and not level.blocked and 0 in kinds:
-                raise ValueError("a shift needs an exponent scale of blocks above it")
+        if 0 in kinds and not self.levels[kinds.count(0)].blocked:
+            raise ValueError("a shift needs an exponent or a real scale of blocks above it")
+        if kinds.count(3) > 1 and any(isinstance(x, Real) and x.arithmetic != FP32 for x in scales):
+            raise ValueError("a real scale in bf16 must be the only one")
         zero_points = [scale for scale in scales if isinstance(scale, Real) and scale.zero_point]
         if bool(zero_points) is not isinstance(self.element, Unsigned):
             raise ValueError("unsigned elements, and they alone, need a scale with a zero point")

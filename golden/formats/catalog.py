@@ -4,7 +4,19 @@ from typing import Final
 
 from axs6.golden.formats.block_format import ALL_MODES, DENSE_CODE, BlockFormat
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
-from axs6.golden.formats.floating import E2M1, E2M3, E3M2, E4M3, E5M2, FP32, UE5M3
+from axs6.golden.formats.floating import (
+    BF16,
+    E2M1,
+    E2M3,
+    E3M2,
+    E4M3,
+    E4M3FNUZ,
+    E5M2,
+    E5M2FNUZ,
+    FP32,
+    HIF4_SCALE,
+    UE5M3,
+)
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
 
 
@@ -49,12 +61,18 @@ CATALOG: Final[dict[str, BlockFormat]] = {
     "mxint8": _mx(TwosComplement(8, -6)),
     "nvfp4": BlockFormat(E2M1, (Level(Real(E4M3), 16), Level(Real(FP32), TENSOR))),
     "nvfp4_ue5m3": BlockFormat(E2M1, (Level(Real(UE5M3), 16),)),
+    "hif4": BlockFormat(
+        SignMagnitude(3, 0, ties_away=True),
+        (Level(Shift(1), 4), Level(Shift(1), 8), Level(Real(HIF4_SCALE, arithmetic=BF16), 64)),
+    ),
     "msfp16": block_floating_point(7, 16),
     "msfp12": block_floating_point(3, 16),
     "fp8_block": BlockFormat(E4M3, (Level(Real(FP32), 128, rows=128),)),
     "mxfp8_32x32": _mx(E4M3, rows=32),
     "fp8_e4m3": _whole(E4M3),
     "fp8_e5m2": _whole(E5M2),
+    "fp8_e4m3fnuz": _whole(E4M3FNUZ),
+    "fp8_e5m2fnuz": _whole(E5M2FNUZ),
     "int8": _whole(TwosComplement(8)),
     "int6": _whole(TwosComplement(6)),
     "int4": _whole(TwosComplement(4)),
@@ -64,6 +82,9 @@ CATALOG: Final[dict[str, BlockFormat]] = {
     "vsq8": _vector(8),
 }
 """Every format that has a name, by its name."""
+
+ROW_FORMATS: Final = {name: fmt for name, fmt in CATALOG.items() if fmt.rows == 1}
+"""The same without tiles: units take the rows of tiles one by one, as `BlockFormat.untiled`."""
 
 
 def formats() -> dict[str, BlockFormat]:

@@ -71,6 +71,14 @@ class Codes:
             """Whether -0.0 is encoded with its sign."""
 
         @property
+        def has_negative_zero(self) -> bool:
+            """Whether a code is -0, which negative values that round to 0 get."""
+
+        @property
+        def ties_away(self) -> bool:
+            """Whether rounding to the nearest takes the larger magnitude of two equally near."""
+
+        @property
         def has_nan(self) -> bool:
             """Whether a code is NaN."""
 
@@ -82,7 +90,8 @@ class Codes:
             """The value of a code, counted in `unit`, with its sign."""
 
     else:
-        divisor, signed, signed_zero, has_nan, has_infinity = 1, True, True, False, False
+        divisor, signed, signed_zero, has_negative_zero, ties_away = 1, True, True, True, False
+        has_nan, has_infinity = False, False
 
     @cached_property
     def unit(self) -> Fraction:

@@ -25,6 +25,8 @@ class SignMagnitude(Codes):
             2^magnitude_bits - 1.
         signed_zero: whether -0.0 is encoded with its sign; a negative value that rounds to 0
             always is.
+        ties_away: whether a value halfway between two codes becomes the larger magnitude, not the
+            even one.
 
     Raises:
         ValueError: a width or exponent is out of range, or a flag no bool.
@@ -34,12 +36,14 @@ class SignMagnitude(Codes):
     unit_exponent: int
     full_scale: bool = False
     signed_zero: bool = True
+    ties_away: bool = False
 
     def __post_init__(self) -> None:
         check_integer("magnitude_bits", self.magnitude_bits, 1, WIDTH_MAX - 1)
         check_integer("unit_exponent", self.unit_exponent, -UNIT_MAX, UNIT_MAX)
         check_flag("full_scale", self.full_scale)
         check_flag("signed_zero", self.signed_zero)
+        check_flag("ties_away", self.ties_away)
 
     @property
     def width(self) -> int:
@@ -84,18 +88,22 @@ class TwosComplement(Codes):
     Args:
         bits: width of the code, 2 to 8.
         unit_exponent: the unit is 2^unit_exponent.
+        ties_away: as of `SignMagnitude`.
 
     Raises:
-        ValueError: a width is out of range.
+        ValueError: a width or exponent is out of range, or the flag no bool.
     """
 
     bits: int
     unit_exponent: int = 0
+    ties_away: bool = False
     signed_zero: ClassVar[bool] = False
+    has_negative_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_integer("bits", self.bits, 2, WIDTH_MAX)
         check_integer("unit_exponent", self.unit_exponent, -UNIT_MAX, UNIT_MAX)
+        check_flag("ties_away", self.ties_away)
 
     @property
     def width(self) -> int:
@@ -141,6 +149,7 @@ class Unsigned(Codes):
     bits: int
     signed: ClassVar[bool] = False
     signed_zero: ClassVar[bool] = False
+    has_negative_zero: ClassVar[bool] = False
     sign_bit: ClassVar[int] = 0
 
     def __post_init__(self) -> None:

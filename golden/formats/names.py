@@ -12,7 +12,7 @@ from typing import NamedTuple
 from axs6.golden.formats.block_format import ALL_MODES, BlockFormat, Mode, check_element
 from axs6.golden.formats.catalog import CATALOG
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
-from axs6.golden.formats.floating import Float
+from axs6.golden.formats.floating import BF16, FP32, Float, p3109
 from axs6.golden.formats.scale import (
     CHANNEL,
     TENSOR,
@@ -26,15 +26,23 @@ from axs6.golden.formats.scale import (
     Shift,
     check_rule,
 )
-from axs6.golden.formats.spelling import DTYPES, MODES, sign_magnitude, specials_of, unit_exponent
+from axs6.golden.formats.spelling import (
+    DTYPES,
+    IN_BF16,
+    MODES,
+    sign_magnitude,
+    specials_of,
+    unit_exponent,
+)
 
 N = "(?:0|[1-9][0-9]{0,3})"
 """A number of up to four digits."""
 
-FLOAT = re.compile(rf"(u?)e({N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?{N}))?")
-INTEGER = re.compile(rf"(int|sm|tc)({N})(d)?(?:q(-?{N}))?(z)?")
+FLOAT = re.compile(rf"(u?)e({N})m([1-9][0-9]?)(?:b(-?{N}))?(fnuz|inuz|fn|f|n)?(?:b(-?{N}))?(h?)")
+P3109 = re.compile(rf"binary({N})p({N})([su])([ef])")
+INTEGER = re.compile(rf"(int|sm|tc)({N})(d)?(?:q(-?{N}))?(z)?(a)?")
 UNSIGNED = re.compile(rf"uint({N})")
-ELEMENTS = (UNSIGNED, INTEGER, FLOAT)
+ELEMENTS = (UNSIGNED, INTEGER, FLOAT, P3109)
 EXPONENT = re.compile(rf"e({N})m0(f|n)?(?:-(.+))?")
 FACTOR = re.compile(rf"u({N})")
 TILE = re.compile(rf"t(?:({N})x)?({N})((?:s{N}o{N})*)")
@@ -230,23 +238,27 @@ class _Prefix(NamedTuple):
 def _element(match: re.Match[str], levels: list[Level]) -> Element:
     if match.re is UNSIGNED:
         return Unsigned(int(match[1]))
-    if match.re is FLOAT:
+    if match.re in (FLOAT, P3109):
         return _float(match)
-    kind, width, full, fraction, one_zero = match.groups()
+    kind, width, full, fraction, one_zero, away = match.groups()
     bits = int(width)
     if kind == "tc" or (kind == "int" and not sign_magnitude(levels)):
         if full or one_zero:
             raise ValueError(f"d and z are for sign and magnitude, which {match[0]!r} is not")
-        return TwosComplement(bits, unit_exponent(bits - 1, levels, fraction))
+        return TwosComplement(bits, unit_exponent(bits - 1, levels, fraction), bool(away))
     exponent = unit_exponent(bits - 1, levels, fraction, bool(full))
-    return SignMagnitude(bits - 1, exponent, bool(full), not one_zero)
+    return SignMagnitude(bits - 1, exponent, bool(full), not one_zero, bool(away))
 
 
 def _float(match: re.Match[str]) -> Float:
+    if match.re is P3109:
+        return p3109(int(match[1]), int(match[2]), match[3] == "s", match[4] == "e")
     signed, exponent, fraction = not match[1], int(match[2]), int(match[3])
-    specials = specials_of(signed + exponent + fraction, match[4], signed)
-    bias = None if match[5] is None else int(match[5])
-    return Float(exponent, fraction, specials, bias, signed)
+    specials = specials_of(signed + exponent + fraction, match[5], signed)
+    if match[4] and match[6]:
+        raise ValueError("one bias alone is possible, not 2")
+    bias = match[4] or match[6]
+    return Float(exponent, fraction, specials, int(bias) if bias else None, signed, not match[7])
 
 
 def _levels(reader: _FormatReader) -> list[Level]:
@@ -268,16 +280,16 @@ def _scale(reader: _FormatReader) -> Scale:
             return Exponent(int(match[1]), check_rule(match[3] or Rule.FLOOR), nan)
         if match := reader.take(FACTOR):
             return Integer(int(match[1]))
-        dtype = DTYPES.get(reader.part)
-        if dtype is not None:
+        text = reader.part.removesuffix(IN_BF16)
+        arithmetic = FP32 if text == reader.part else BF16
+        match = FLOAT.fullmatch(text) or P3109.fullmatch(text)
+        if match or text in DTYPES:
             reader.at += 1
-        elif match := reader.take(FLOAT):
-            dtype = _float(match)
-        if dtype is not None:
+            dtype = _float(match) if match else DTYPES[text]
             zero = reader.take(UNSIGNED)
             if zero and zero[0] != reader.parts[0]:
                 raise ValueError(f"a zero point needs elements of its width, {zero[0]}")
-            return Real(dtype, zero is not None)
+            return Real(dtype, zero is not None, arithmetic)
     raise reader.error("a scale, such as e8m0 or float32,")
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar, Final, Literal
 
 from axs6.golden.arguments import check_flag, check_integer, check_type
-from axs6.golden.formats.floating import FP32, Float
+from axs6.golden.formats.floating import BF16, FP32, Float
 
 CHANNEL: Final = "channel"
 TENSOR: Final = "tensor"
@@ -167,14 +167,18 @@ class Real:
         dtype: FP32, or a format of up to 16 bits whose numbers FP32 has.
         zero_point: whether the code of the value 0 goes with it, an unsigned integer of the
             element's width that is subtracted from every code.
+        arithmetic: FP32, or BF16: the scale, before it is rounded to its dtype, and its reciprocal
+            are rounded to it.
 
     Raises:
-        TypeError: the dtype is no Float.
-        ValueError: it is another one.
+        TypeError: the dtype or the arithmetic is no Float.
+        ValueError: it is another one, or BF16 arithmetic is for FP32, for a zero point, or for
+            scales above 2^126, whose reciprocals are subnormal.
     """
 
     dtype: Float = FP32
     zero_point: bool = False
+    arithmetic: Float = FP32
 
     def __post_init__(self) -> None:
         dtype = self.dtype
@@ -186,6 +190,16 @@ class Real:
                 f"numbers that float32 has, unlike {dtype.name}"
             )
         check_flag("zero_point", self.zero_point)
+        check_type("arithmetic", self.arithmetic, Float)
+        if self.arithmetic not in (FP32, BF16):
+            raise ValueError(f"arithmetic must be fp32 or bf16, not {self.arithmetic.name}")
+        if self.arithmetic != FP32 and (self.zero_point or dtype == FP32):
+            what = "a scale with a zero point" if self.zero_point else "a float32 scale"
+            raise ValueError(f"arithmetic of {what} must be fp32, not bf16")
+        if self.arithmetic != FP32 and dtype.largest > Fraction(2) ** -FP32.emin:
+            raise ValueError(
+                f"a scale in bf16 must be at most 2^126, and the largest of {dtype.name} is more"
+            )
 
     @property
     def bits(self) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
-from axs6.golden.formats.floating import BF16, FP16, FP32, Float, Specials
+from axs6.golden.formats.floating import BF16, FP16, FP32, UNSIGNED_ZERO, Float, Specials
 from axs6.golden.formats.scale import (
     CHANNEL,
     TENSOR,
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 DTYPES: Final = {"float32": FP32, "bfloat16": BF16, "float16": FP16}
 """Scales that are dtypes, by the names that they have in strings."""
+
+IN_BF16: Final = "-bf16"
+"""After a real scale that is computed in BF16 arithmetic."""
 
 MODES: Final = "modes"
 """The last part of a format whose blocks have modes."""
@@ -46,8 +49,10 @@ def unit_exponent(
 def specials_of(width: int, suffix: str | None, signed: bool = True) -> Specials:
     """`fn` is as in ml_dtypes: NaN alone in elements of 8 bits or more, no specials in others.
 
-    Unsigned numbers have no infinity: NaN alone without a suffix too, as in `e8m0`.
+    Unsigned numbers without a suffix have NaN alone too, as in `e8m0`.
     """
+    if suffix in UNSIGNED_ZERO:
+        return Specials(suffix)
     if not signed:
         return Specials.NONE if suffix == "f" else Specials.NAN
     if suffix == "fn":
@@ -82,11 +87,12 @@ def spell_element(fmt: "BlockFormat") -> str:
     full = isinstance(element, SignMagnitude) and element.full_scale
     usual = unit_exponent(element.width - 1, levels, None, full)
     fraction = "" if element.unit_exponent == usual else f"q{-element.unit_exponent}"
+    away = "a" if element.ties_away else ""
     if isinstance(element, TwosComplement):
-        return f"{'tc' if sign_magnitude(levels) else 'int'}{element.bits}{fraction}"
+        return f"{'tc' if sign_magnitude(levels) else 'int'}{element.bits}{fraction}{away}"
     kind = "int" if sign_magnitude(levels) else "sm"
     one_zero = "" if element.signed_zero else "z"
-    return f"{kind}{element.width}{'d' if full else ''}{fraction}{one_zero}"
+    return f"{kind}{element.width}{'d' if full else ''}{fraction}{one_zero}{away}"
 
 
 def _spell_float(x: Float) -> str:
@@ -94,13 +100,14 @@ def _spell_float(x: Float) -> str:
     if x in names:
         return names[x]
     suffixes = {Specials.IEEE: "", Specials.NAN: "n", Specials.NONE: "f"}
-    suffix = suffixes[x.specials]
-    if not x.signed and x.has_nan:
+    suffix = suffixes.get(x.specials, str(x.specials))
+    if not x.signed and x.specials is Specials.NAN:
         suffix = ""
     elif x.signed and specials_of(x.width, "fn") is x.specials:
         suffix = "fn"
     bias = "" if x.exponent_bias is None else f"b{x.exponent_bias}"
-    return f"{'' if x.signed else 'u'}e{x.exponent_bits}m{x.fraction_bits}{suffix}{bias}"
+    hidden = "" if x.subnormals else "h"
+    return f"{'' if x.signed else 'u'}e{x.exponent_bits}m{x.fraction_bits}{suffix}{bias}{hidden}"
 
 
 def _spell_scale(scale: Scale, element: Element) -> str:
@@ -112,4 +119,5 @@ def _spell_scale(scale: Scale, element: Element) -> str:
         return f"u{scale.bits}"
     assert isinstance(scale, Real)
     zero_point = f"_uint{element.width}" if scale.zero_point else ""
-    return _spell_float(scale.dtype) + zero_point
+    arithmetic = "" if scale.arithmetic == FP32 else IN_BF16
+    return _spell_float(scale.dtype) + arithmetic + zero_point

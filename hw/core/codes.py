@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Value
 
-from axs6.golden.formats import Element, Float
+from axs6.golden.formats import Element, Float, Integer, Real
 from axs6.hw.core.trees import any_of
 
 
@@ -19,8 +19,19 @@ def significand_and_field(dtype: Float, code: Value) -> tuple[Value, Value]:
     Subnormal numbers have the field of the smallest normal ones.
     """
     fraction, field = split(dtype, code)
+    if not dtype.subnormals:
+        return Cat(fraction, Const(1, 1)), field
     normal = field.any()
     return Cat(fraction, normal), (field - normal)[: len(field)]
+
+
+def is_zero(scale: Real | Integer, code: Value) -> Value:
+    """Whether a scale is 0, in a format that has such a code."""
+    if isinstance(scale, Integer):
+        return ~code.any()
+    if not scale.dtype.subnormals:
+        return Const(0, 1)
+    return ~code[: scale.dtype.magnitude_bits].any()
 
 
 def is_nan(element: Element, code: Value) -> Value:
@@ -28,6 +39,8 @@ def is_nan(element: Element, code: Value) -> Value:
     if not element.has_nan:
         return Const(0, 1)
     assert isinstance(element, Float)
+    if not element.has_negative_zero:
+        return code == element.quiet_nan
     fraction, field = split(element, code)
     return field.all() & (fraction.any() if element.has_infinity else fraction.all())
 
@@ -37,6 +50,8 @@ def is_infinite(element: Element, code: Value) -> Value:
     if not element.has_infinity:
         return Const(0, 1)
     assert isinstance(element, Float)
+    if not element.has_negative_zero:
+        return code[: element.magnitude_bits] == element.infinity
     fraction, field = split(element, code)
     return field.all() & ~fraction.any()
 

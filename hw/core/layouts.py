@@ -23,13 +23,13 @@ from axs6.golden.formats import (
     Shift,
     SignMagnitude,
     name_of,
-    operand_formats,
 )
 from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.pack import ALIGN_MAX
 from axs6.golden.scaling import code_dtype
+from axs6.hw.core.parameters import formats_of_operands
 
 
 def float_layout(dtype: Float) -> data.StructLayout:
@@ -135,7 +135,7 @@ def float_format(name: str, parameters: Mapping[str, Any]) -> Float | None:
     side, _, last = name.rpartition(".")
     if last in FLOAT_FIELDS:
         return INPUT_DTYPES[parameters.get("dtype", FP32.name)]
-    formats = operand_formats(parameters.get("format", name_of(AXS6)))
+    formats = formats_of_operands(parameters.get("format", name_of(AXS6)))
     fmt = formats[-1 if side == "b" else 0]
     names = [*outer_names(fmt), *scale_names(fmt)]
     scale = dict(zip(names, (level.scale for level in fmt.levels[::-1]), strict=True)).get(last)

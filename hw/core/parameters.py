@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from axs6.golden.formats import BlockFormat, Float, block_format, name_of
+from axs6.golden.formats import BlockFormat, Float, block_format, name_of, operand_formats
 from axs6.golden.formats.block_format import MODE_BLOCKS
 
 BLOCK_FORMS = ("dense", "packed")
@@ -39,20 +39,30 @@ def block_format_of(format: str | BlockFormat, block: int | None) -> tuple[Block
     """The block format of a unit, and the values of a block, its lanes.
 
     Args:
-        format: a name or string of a format, or the format.
+        format: a name or string of a format, or the format. Of tiles, units take the rows one by
+            one, each a block under the scale of its tile.
         block: values in a block; None for the format's own. A format whose scales are all of
             channels or the tensor has as many lanes as this says.
 
     Raises:
         ValueError: the string is no format, or units do not take the block.
     """
-    fmt = block_format(format)
+    fmt = block_format(format).untiled
     lanes = fmt.block if block is None else block
     known = blocks_of_format(fmt)
     if isinstance(lanes, bool) or lanes not in known:
         of = "" if fmt.has_modes else f" in {name_of(fmt)}"
         raise ValueError(f"block must be one of {', '.join(map(str, known))}{of}, not {lanes!r}")
     return (fmt.with_block(int(lanes)) if fmt.blocked else fmt), int(lanes)
+
+
+def formats_of_operands(format: str | BlockFormat) -> tuple[BlockFormat, ...]:
+    """The formats of the blocks of the operands that a string names: those of one row of tiles.
+
+    Raises:
+        ValueError: the string is no format.
+    """
+    return tuple(fmt.untiled for fmt in operand_formats(format))
 
 
 def block_of(formats: Sequence[BlockFormat], block: int | None) -> int:

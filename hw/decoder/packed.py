@@ -86,6 +86,8 @@ def is_no_code(scale: Real, code: Value) -> Value:
     """Whether a pattern is neither a positive number nor the NaN of a real scale."""
     dtype = scale.dtype
     code = code[: dtype.width]
+    if not dtype.has_negative_zero:
+        return (code > dtype.largest_code) & (code != dtype.quiet_nan)
     if not dtype.signed:
         return Const(0, 1)
     if dtype.specials is not Specials.IEEE:

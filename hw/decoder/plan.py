@@ -82,9 +82,8 @@ def group_scale(scale: Scale, constant: int = 0) -> GroupScale:
         return GroupScale(Range(0, scale.bits - 1) + offset, scale.bits)
     dtype = scale.dtype
     top = (1 << dtype.exponent_bits) - 1
-    return GroupScale(
-        Range(1 - max(1, dtype.fraction_bits), top) + offset, dtype.fraction_bits + 1, True
-    )
+    lowest = 1 - max(1, dtype.fraction_bits) if dtype.subnormals else 0
+    return GroupScale(Range(lowest, top) + offset, dtype.fraction_bits + 1, True)
 
 
 @dataclass(frozen=True)

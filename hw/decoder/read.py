@@ -18,7 +18,7 @@ from axs6.golden.formats import (
     Specials,
     TwosComplement,
 )
-from axs6.hw.core.codes import split
+from axs6.hw.core.codes import is_nan, split
 from axs6.hw.core.layouts import ZERO_POINT, outer_names, scale_names, scaled_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
@@ -33,9 +33,11 @@ def elements_of(field: Any) -> list[Value]:
 
 
 def is_special(dtype: Float, field: Value, fraction: Value) -> Value:
-    """Whether a magnitude is infinite or NaN."""
-    if dtype.specials is Specials.NONE:
+    """Whether a magnitude is infinite or NaN; 0 never is, even where NaN has the code of -0."""
+    if dtype.specials in (Specials.NONE, Specials.FNUZ):
         return Const(0, 1)
+    if dtype.specials is Specials.INUZ:
+        return Cat(fraction, field) >= dtype.infinity
     return field.all() if dtype.specials is Specials.IEEE else Cat(fraction, field).all()
 
 
@@ -46,6 +48,8 @@ def significand_and_exponent(
 
     Below 1 the field is that of a subnormal number, 0 where the highest bit of the fraction is set.
     """
+    if not dtype.subnormals:
+        return Cat(fraction, Const(1, 1)), field
     normal = field.any()
     if not dtype.fraction_bits:
         return normal, Cat(field, Const(0, 1)).as_signed()
@@ -94,7 +98,7 @@ class ReadScaleLane(wiring.Component):
             special = is_special(dtype, field, fraction)
             m.d.comb += [
                 part.factor.eq(factor),
-                part.zero.eq(~code.any()),
+                part.zero.eq(~code.any() if dtype.subnormals else Const(0, 1)),
                 part.nan.eq(code[-1] | special if dtype.signed else special),
             ]
         m.d.comb += part.exponent.eq(exponent + self._constant)
@@ -140,9 +144,12 @@ class ReadElementLane(wiring.Component):
             significand, x = significand_and_exponent(m, element, field, fraction)
             special = is_special(element, field, fraction)
             infinite = special & ~fraction.any() if element.has_infinity else Const(0, 1)
+            nan = special & ~infinite
+            if not element.has_negative_zero:
+                infinite, nan = special, is_nan(element, code)
             m.d.comb += [o.significand.eq(significand), o.x.eq(x), o.sign.eq(code[-1])]
             if element.has_nan:
-                m.d.comb += o.nan.eq(special & ~infinite)
+                m.d.comb += o.nan.eq(nan)
             if element.has_infinity:
                 m.d.comb += o.infinite.eq(infinite)
         elif isinstance(element, SignMagnitude):

@@ -6,11 +6,11 @@ from amaranth.lib import data
 
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
-from axs6.golden.formats import FP32, Float, operand_formats
+from axs6.golden.formats import FP32, Float
 from axs6.golden.rounding import Rounding
 from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import fp32_layout
-from axs6.hw.core.parameters import block_format_of, block_of
+from axs6.hw.core.parameters import block_format_of, block_of, formats_of_operands
 from axs6.hw.core.pipeline import Step, past, viewed
 from axs6.hw.dot.align import AlignPlan, AlignTerms, OneTerm, distance_steps
 from axs6.hw.dot.aligned_sum import sum_steps
@@ -188,7 +188,7 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
         ValueError: a parameter is not what it must be, they do not fit each other, or there is no
             hardware for them.
     """
-    formats = operand_formats(format)
+    formats = formats_of_operands(format)
     parsed = accumulator_of(accumulator)
     if parsed == Accumulator():
         return None
@@ -208,4 +208,4 @@ def dot_parts(format: str, block: int | None, accumulator: str) -> Parts:
     terms = dot_terms(format, block, accumulator)
     if terms is None:
         return BlockParts(DotShape.of(format, block))
-    return TermParts(terms, block_of(operand_formats(format), block))
+    return TermParts(terms, block_of(formats_of_operands(format), block))

@@ -6,7 +6,13 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data
 
 from axs6.golden.formats import BlockFormat, Exponent, Level, Real, Shift
-from axs6.hw.core.codes import infinite_products, is_infinite, is_nan, significand_and_field
+from axs6.hw.core.codes import (
+    infinite_products,
+    is_infinite,
+    is_nan,
+    is_zero,
+    significand_and_field,
+)
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.trees import any_of, balanced
 from axs6.hw.dot.shape import SPECIAL_GROUP, DotShape, GroupScaling
@@ -134,8 +140,5 @@ def _zero(fmt: BlockFormat, block: data.View) -> list[Value]:
             continue
         size = len(found) // len(codes)
         for lane in range(len(found)):
-            code = codes[lane // size]
-            if isinstance(level.scale, Real):
-                code = code[: level.scale.dtype.magnitude_bits]
-            found[lane] = found[lane] | ~code.any()
+            found[lane] = found[lane] | is_zero(level.scale, codes[lane // size])
     return found

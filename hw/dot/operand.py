@@ -7,7 +7,7 @@ from amaranth.lib import data
 
 from axs6.golden.formats import Exponent, Float, Integer, Level, Real, Shift, TwosComplement
 from axs6.golden.operands import IntegerForm
-from axs6.hw.core.codes import significand_and_field, split
+from axs6.hw.core.codes import is_zero, significand_and_field, split
 from axs6.hw.core.layouts import scale_names
 
 
@@ -134,8 +134,5 @@ class OperandSignals:
         zero = code == 0 if isinstance(self._element, TwosComplement) else ~code[:-1].any()
         for _, level in _levels(self._form):
             if isinstance(level.scale, Integer | Real):
-                scale = self.scale(level, lane)
-                if isinstance(level.scale, Real):
-                    scale = scale[: level.scale.dtype.magnitude_bits]
-                zero = zero | ~scale.any()
+                zero = zero | is_zero(level.scale, self.scale(level, lane))
         return zero

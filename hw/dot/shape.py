@@ -17,13 +17,12 @@ from axs6.golden.formats import (
     Real,
     Shift,
     name_of,
-    operand_formats,
 )
 from axs6.golden.fp32 import scale_bits
 from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import block_layout
-from axs6.hw.core.parameters import block_of
+from axs6.hw.core.parameters import block_of, formats_of_operands
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 
 BLOCK_MAX = 128
@@ -70,7 +69,7 @@ class DotShape:
         Raises:
             ValueError: there is no such format, or as above.
         """
-        formats = operand_formats(format)
+        formats = formats_of_operands(format)
         lanes = block_of(formats, block)
         sized = [x.with_block(lanes) if x.blocked else x for x in formats]
         return cls(sized[0], sized[-1], lanes)

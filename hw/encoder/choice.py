@@ -11,7 +11,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
-from axs6.golden.formats import BlockFormat, ScaleChoice, block_format, name_of
+from axs6.golden.formats import FP32, BlockFormat, Real, ScaleChoice, block_format, name_of
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import Rounding
 from axs6.hw.core.parameters import float_dtype
@@ -144,3 +144,5 @@ def _check(fmt: BlockFormat) -> None:
     check_format(fmt.with_choice(ScaleChoice.MAX), fmt.block, "choice_encoder")
     if fmt.element.has_nan or fmt.element.divisor > 1 or len(fmt.blocked) > 1:
         raise ValueError(f"choice_encoder has no hardware for the elements or scales of {name}")
+    if any(isinstance(x.scale, Real) and x.scale.arithmetic != FP32 for x in fmt.levels):
+        raise ValueError(f"choice_encoder has no hardware for scales in bf16, which {name} has")

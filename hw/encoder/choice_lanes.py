@@ -59,7 +59,7 @@ def moved(m: Module, kept: Value, sticky: Value, right: Value, close: Value, o: 
 
 
 class RateLane(wiring.Component):
-    """The magnitude of the nearest code, ties to even, and what it adds to the merit.
+    """The magnitude of the nearest code, ties as of the element, and what it adds to the merit.
 
     Args:
         element: the element, without NaN and with a power of two as its unit.
@@ -92,7 +92,8 @@ class RateLane(wiring.Component):
             base, half = x.fixed[last : last + kept], x.fixed[last - 1]
             rounded = Signal(kept + 1, name=f"rounded{binade}")
             rest = x.fixed[: last - 1].any() | x.sticky
-            m.d.comb += rounded.eq(base + (half & (rest | base[0])))
+            up = half if element.ties_away else half & (rest | base[0])
+            m.d.comb += rounded.eq(base + up)
             with m.If(whole[kept + binade - 1 :].any() if binade else Const(1, 1)):
                 m.d.comb += code.eq(rounded + (binade << element.fraction_bits))
         most = beyond | (code > element.largest_code)

@@ -16,6 +16,7 @@ from axs6.golden.formats import (
     Mode,
     Real,
     ScaleChoice,
+    Shift,
     SignMagnitude,
     block_format,
     name_of,
@@ -341,6 +342,8 @@ def check_format(fmt: BlockFormat, lanes: int, unit: str) -> None:
 
 def _missing(fmt: BlockFormat) -> str | None:
     """The part of a format that has no hardware."""
+    if fmt.rows > 1:
+        return "scales of tiles (a code would wait for the last row)"
     if fmt.choice is not ScaleChoice.MAX:
         return f"the choice {fmt.choice}"
     if not fmt.element.signed:
@@ -363,7 +366,7 @@ def _missing_of_real(fmt: BlockFormat) -> str | None:
         return "scales of both channels and a tensor"
     if any(level.scale != Real(FP32) for level in fmt.outer):
         return "an outer scale that is not float32"
-    inner = [level.scale for level in fmt.blocked]
+    inner = [level.scale for level in fmt.blocked if not isinstance(level.scale, Shift)]
     if len(inner) > 1:
         return "two scales within a block, neither a power of two"
     if isinstance(fmt.element, SignMagnitude) and not fmt.element.signed_zero:

@@ -280,13 +280,15 @@ class RoundMagnitudeLane(wiring.Component):
         if scheme.rounding is Rounding.TOWARD_ZERO:
             return word
         if not scheme.sticky:
-            return word + 1 >> 1  # halfway at 1/2 alone, where up is even
+            return word + 1 >> 1  # up: ties go away from 0, or halfway is at 1/2 alone
         return word[1:] + (word[0] & (word[1] | x.sticky))
 
     def _signed(self, magnitude: Value) -> Value:
         sign = self.shifted.sign
         if isinstance(self._scheme.element, TwosComplement):
             return (Cat(magnitude, Const(0, 1)) ^ sign.replicate(len(magnitude) + 1)) + sign
+        if not self._scheme.element.has_negative_zero:
+            sign = sign & magnitude.any()
         return Cat(magnitude, sign)
 
     def _add_specials(self, m: Module) -> None:

@@ -72,7 +72,8 @@ class LaneNumbers(ABC):
     @property
     def sticky(self) -> bool:
         """Whether rounding looks at all bits below the half."""
-        return self.rounding is Rounding.NEAREST and not self.factor_bits
+        nearest = self.rounding is Rounding.NEAREST
+        return nearest and not self.factor_bits and not self.element.ties_away
 
     @property
     def below(self) -> int:

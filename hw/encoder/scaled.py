@@ -9,7 +9,7 @@ scale 1: their place says what their code is.
 from dataclasses import dataclass
 from functools import cached_property
 
-from axs6.golden.formats import FP32, Integer, Real
+from axs6.golden.formats import FP32, Integer, Level, Real
 from axs6.hw.encoder.lane_numbers import LaneNumbers, floor_log2
 from axs6.hw.fp32.common import SIGNIFICAND
 from axs6.hw.fp32.quotient import FP32_NORMAL, Normal, Quotient, odd_of
@@ -40,6 +40,16 @@ class Scaled(LaneNumbers):
         """The scale of a block, if there is one."""
         found = [x.scale for x in self.fmt.blocked if isinstance(x.scale, Real | Integer)]
         return found[0] if found else None
+
+    @property
+    def shifts(self) -> tuple[Level, ...]:
+        """Levels of shifts below the scale of a block, coarse to fine."""
+        return self.fmt.shifts[::-1]
+
+    @property
+    def divides(self) -> bool:
+        """Whether the scale of a block and reciprocals are quotients, rounded to FP32."""
+        return not isinstance(self.scale, Real) or self.scale.arithmetic == FP32
 
     @property
     def depth(self) -> int:

@@ -1,6 +1,6 @@
 """Lanes of an encoder of any format whose scales are real numbers and integers, in words."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -105,6 +105,18 @@ class TimesReciprocalLane(wiring.Component):
         return m
 
 
+def round_product(m: Module, scheme: Scaled, x: data.View) -> tuple[data.View, Value]:
+    """A product rounded to nearest even as in FP32: the fields of `passing_lane`, and its distance
+    from the place of the largest element's exponent."""
+    rounded = Signal(SIGNIFICAND + 1)
+    passed = Signal(StructLayout(passing_lane(scheme)))
+    m.d.comb += rounded.eq(x.significand + x.up)
+    carry = rounded[-1]
+    keep(m, scheme, Cat(rounded[: SIGNIFICAND - 1], rounded[-2] | carry), passed)
+    m.d.comb += [passed[name].eq(x[name]) for name in sides(scheme)]
+    return passed, Const(scheme.top_place) - (x.place + carry)
+
+
 class PlaceProductLane(wiring.Component):
     """A product rounded to nearest even as in FP32, and where its significand goes.
 
@@ -124,12 +136,6 @@ class PlaceProductLane(wiring.Component):
         """Build the rounding, the subtraction and the comparisons."""
         m = Module()
         scheme, x = self._scheme, self.product
-        rounded = Signal(SIGNIFICAND + 1)
-        passed = Signal(StructLayout(passing_lane(scheme)))
-        m.d.comb += rounded.eq(x.significand + x.up)
-        carry = rounded[-1]
-        keep(m, scheme, Cat(rounded[: SIGNIFICAND - 1], rounded[-2] | carry), passed)
-        m.d.comb += [passed[name].eq(x[name]) for name in sides(scheme)]
-        total = Const(scheme.top_place) - (x.place + carry)
+        passed, total = round_product(m, scheme, x)
         align(m, scheme, total, x.some, passed, self.aligned)
         return m

@@ -35,6 +35,12 @@ from axs6.hw.encoder.scaled_lanes import (
     product_lane,
     value_lane,
 )
+from axs6.hw.encoder.shifted_steps import (
+    in_bf16,
+    inverse_steps,
+    look_up_reciprocal,
+    shifted_steps,
+)
 from axs6.hw.fp32.common import FRACTION
 from axs6.hw.fp32.normal import normalised
 from axs6.hw.fp32.quotient import (
@@ -64,8 +70,8 @@ def passing(scheme: Scaled) -> Fields:
 
 def scale_field(scheme: Scaled) -> Fields:
     """The code of a block's scale, where there is one."""
-    names = scale_names(scheme.fmt)
-    return {name: scheme.scale.bits for name in names if scheme.scale is not None}
+    levels = zip(scale_names(scheme.fmt), scheme.fmt.blocked[::-1], strict=True)
+    return {name: level.scale.bits for name, level in levels if level.scale == scheme.scale}
 
 
 def found_fields(scheme: Scaled) -> Fields:
@@ -223,7 +229,8 @@ class RoundScale(Stage):
         scale = self._scheme.scale
         assert isinstance(scale, Real)
         (name,) = scale_field(self._scheme)
-        code = rounded_scale(m, scale.dtype, self.i.value[:-1])
+        value = self.i.value[:-1]
+        code = rounded_scale(m, scale.dtype, value if self._scheme.divides else in_bf16(m, value))
         if scale.dtype == FP32:
             code = Mux(self.i.empty, FP32.bias << FRACTION, code)
         m.d.comb += self.o[name].eq(code)
@@ -326,22 +333,58 @@ def normalise_reciprocal(m: Module, value: Value, o: Any) -> None:
     m.d.comb += [o.significand.eq(significand), o.place.eq(Mux(infinite, last, place))]
 
 
+class ReciprocalInBf16(Stage):
+    """The reciprocal of a scale in BF16."""
+
+    verilog_name = "reciprocal"
+
+    def __init__(self, scheme: Scaled) -> None:
+        fields = {**passing(scheme), **scale_field(scheme)}
+        super().__init__(
+            scheme, fields, {"reciprocal": scheme.reciprocal.layout, **fields}, levels=10
+        )
+
+    def build(self, m: Module, platform: Any) -> Sequence[str]:
+        """Build the table."""
+        scheme, o = self._scheme, self.o.reciprocal
+        (name,) = scale_field(scheme)
+        assert isinstance(scheme.scale, Real)
+        found = look_up_reciprocal(scheme.scale, scheme.reciprocal.bias, self.i[name])
+        m.d.comb += [o.significand.eq(found[0]), o.place.eq(found[1])]
+        return ["reciprocal"]
+
+
 class TimesReciprocal(Stage):
-    """`TimesReciprocalLane` for each value, and NaN among the scales where a value has no code."""
+    """`TimesReciprocalLane` for each value, and NaN among the scales where a value has no code.
+
+    Where shifts are to be found, lanes of a `lost` block count for them, and become 0 later. Under
+    an outer scale that is no number all are 0.
+    """
 
     verilog_name = "multiply"
 
     def __init__(self, scheme: Scaled, i: data.StructLayout) -> None:
         lanes = ArrayLayout(product_lane(scheme), scheme.lanes)
-        o = {**scales_layout(scheme).members, "lanes": lanes, "invalid": 1}
+        levels = dict(zip(scales_layout(scheme).members, scheme.fmt.levels[::-1], strict=True))
+        scales = {
+            name: shape
+            for name, shape in scales_layout(scheme).members.items()
+            if levels[name] not in scheme.shifts
+        }
+        later = {"lost": 1} if scheme.shifts else {}
+        o = {**scales, "lanes": lanes, "invalid": 1, **later}
         super().__init__(scheme, i.members, o, levels=45)
 
     def build(self, m: Module, platform: Any) -> Sequence[str]:
         """Instantiate the lanes."""
         scheme, lost = self._scheme, self.i.lost
         reciprocal = self.i.reciprocal.as_value()
+        now = lost
+        if scheme.shifts:
+            outer = [self.i[name][FRACTION:-1].all() for name in outer_names(scheme.fmt)]
+            now = Cat(outer).any()
         lanes = [
-            {"value": i.as_value(), "reciprocal": reciprocal, "lost": lost, "product": o.as_value()}
+            {"value": i.as_value(), "reciprocal": reciprocal, "lost": now, "product": o.as_value()}
             for i, o in zip(self.i.values, self.o.lanes, strict=True)
         ]
         add_lanes(m, platform, [partial(TimesReciprocalLane, scheme)], lanes)
@@ -382,7 +425,7 @@ def scale_steps(scheme: Scaled) -> list[Step]:
     if isinstance(scheme.scale, Integer):
         digits = beside(digit_steps(scheme.count), fields)
         return [LargestMagnitude(scheme), Multiplied(scheme), *digits, Ceil(scheme)]
-    quotient = quotient_steps(scheme.of_largest)
+    quotient = quotient_steps(scheme.of_largest) if scheme.divides else inverse_steps(scheme)
     steps = [LargestMagnitude(scheme), *beside(quotient, found_fields(scheme))]
     if scheme.given:
         i = {**fp32_layout.members, **fields}
@@ -393,6 +436,8 @@ def scale_steps(scheme: Scaled) -> list[Step]:
 
 def _reciprocal_steps(scheme: Scaled) -> list[Step]:
     """Steps from those to the same and the reciprocal of all scales."""
+    if not scheme.divides:
+        return [ReciprocalInBf16(scheme)]
     fields = {**passing(scheme), **scale_field(scheme)}
     divisors = [*((name, scheme.outer) for name in outer_names(scheme.fmt))]
     divisors += [(name, scheme.inner) for name in scale_field(scheme)]
@@ -414,6 +459,9 @@ def scaled_steps(scheme: Scaled) -> tuple[list[Step], Step]:
     scale = scale_steps(scheme) if scheme.scale else []
     front = [UnpackNumbers(scheme), *scale, *_reciprocal_steps(scheme)]
     multiply = TimesReciprocal(scheme, front[-1].o.shape())
-    place = PlaceProducts(scheme, multiply.o.shape())
-    shift = ShiftSignificands(scheme, place.o.shape())
-    return [*front, multiply, place, shift], RoundMagnitudes(scheme, shift.o.shape())
+    products = multiply.o.shape()
+    place: list[Step] = [PlaceProducts(scheme, products)]
+    if scheme.shifts:
+        place = shifted_steps(scheme, products)
+    shift = ShiftSignificands(scheme, place[-1].o.shape())
+    return [*front, multiply, *place, shift], RoundMagnitudes(scheme, shift.o.shape())

@@ -199,7 +199,8 @@ def _scale_ends(scale: Scale) -> list[int]:
     low = int(isinstance(scale, Integer))
     middle = [scale.bias] if isinstance(scale, Exponent) else []
     if isinstance(scale, Real):
-        middle = [1, scale.dtype.smallest_normal, scale.dtype.smallest_normal - 1]
+        normal = scale.dtype.smallest_normal
+        middle = [1, normal, max(0, normal - 1)]
     return [low, *middle, scale.largest_code, scale.largest_code - (scale.largest_code > 1)]
 
 

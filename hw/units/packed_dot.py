@@ -8,9 +8,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from axs6.golden.final_scale import FinalScale
-from axs6.golden.formats import BlockFormat, block_format, operand_formats
+from axs6.golden.formats import BlockFormat
 from axs6.hw.core.layouts import fields as layout_fields
 from axs6.hw.core.layouts import filled_layout, outer_names
+from axs6.hw.core.parameters import formats_of_operands
 from axs6.hw.units.blocks import blocks_of, expanded, random_outer
 from axs6.hw.units.decoder import filled, read_filled
 from axs6.hw.units.packed import packed_vectors
@@ -22,10 +23,9 @@ FAULTS = 0.05
 
 def formats_of(parameters: Parameters) -> tuple[BlockFormat, BlockFormat]:
     """The formats of both operands, with the blocks of a unit."""
-    parts = operand_formats(parameters.get("format", "axs6"))
+    parts = formats_of_operands(parameters.get("format", "axs6"))
     first, second = (
-        fmt.with_block(parameters["block"]) if fmt.blocked else fmt
-        for fmt in map(block_format, (parts[0], parts[-1]))
+        fmt.with_block(parameters["block"]) if fmt.blocked else fmt for fmt in (parts[0], parts[-1])
     )
     return first, second
 

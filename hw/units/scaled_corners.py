@@ -8,7 +8,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from axs6.golden.factors import Factor
+from axs6.golden.finite import Largest
 from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real
+from axs6.golden.scaling import as_bf16, real_values
 from axs6.hw.core.layouts import outer_names
 from axs6.hw.units.encoder_corners import boundaries, near, special_patterns
 from axs6.hw.units.unit import Items
@@ -62,7 +65,7 @@ def _boundary_rows(
 ) -> Iterator[NDArray[np.int64]]:
     """Blocks in which values lie at boundaries of an element under some scale."""
     held = max(Fraction(float(outer)), Fraction(2) ** FP32.emin)
-    bounds = boundaries(fmt.element)
+    bounds = _bounds(fmt)
     for index, (factor, maxima) in enumerate(_scales(fmt)):
         patterns = near(dtype, [held * factor * x for x in bounds])
         both = np.concatenate([patterns, patterns | dtype.sign_bit])
@@ -76,11 +79,40 @@ def _boundary_rows(
             yield np.insert(some, place, top, axis=1)
 
 
+def _bounds(fmt: BlockFormat) -> list[Fraction]:
+    """Boundaries of the element under every shift, and of the shifts."""
+    bounds = boundaries(fmt.element)
+    most = sum(level.scale.largest_code for level in fmt.shifts)
+    if most:
+        bounds = [*bounds, Fraction(2) ** fmt.element.emax]
+    return [bound / (1 << shift) for shift in range(most + 1) for bound in bounds]
+
+
+def _divided(scale: Real, codes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The numbers by whose reciprocals values are multiplied, about, under codes of a scale."""
+    values = real_values(scale.dtype, codes)
+    if scale.arithmetic == FP32:
+        return values
+    return np.float32(1) / as_bf16(np.float32(1) / values)
+
+
+def _first_magnitudes(fmt: BlockFormat, codes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The least largest magnitudes whose scales have these codes, or more, in FP32."""
+    low, high = np.zeros(len(codes), np.uint32), np.full(len(codes), FP32.max_finite, np.uint32)
+    while (low < high).any():
+        middle = low + (high - low) // np.uint32(2)
+        found, _ = Factor.one().find(fmt, fmt.blocked[-1], Largest(middle[:, None], None))
+        reached = found[:, 0] >= codes
+        high = np.where(reached, middle, high)
+        low = np.where(reached, low, middle + np.uint32(1))
+    return low.view(np.float32)
+
+
 def _scales(fmt: BlockFormat) -> list[tuple[Fraction, list[Fraction]]]:
     """Scales of a block, and largest magnitudes at which they begin; 1 where it has none."""
     if not fmt.blocked:
         return [(Fraction(1), [])]
-    scale, top = fmt.blocked[0].scale, fmt.element.largest
+    scale, top = fmt.blocked[-1].scale, fmt.element.largest
     if isinstance(scale, Integer):
         most = scale.largest_code
         codes = np.unique(np.geomspace(1, most, FACTORS).astype(int)).tolist()
@@ -88,6 +120,11 @@ def _scales(fmt: BlockFormat) -> list[tuple[Fraction, list[Fraction]]]:
     assert isinstance(scale, Real)
     dtype = scale.dtype
     codes = np.linspace(dtype.smallest_normal, dtype.largest_code - 1, FACTORS).astype(int).tolist()
+    if scale.arithmetic != FP32:
+        some = np.array(codes)
+        starts = [_first_magnitudes(fmt, some + more) for more in (0, 1)]
+        columns = (_divided(scale, some).tolist(), *(x.tolist() for x in starts))
+        return [(Fraction(x), [*map(Fraction, at)]) for x, *at in zip(*columns, strict=True)]
     found = []
     for code in codes:
         here, above = (Fraction(_number(dtype, each)) * dtype.unit for each in (code, code + 1))
@@ -107,7 +144,7 @@ def _at_random_boundaries(
     shape = (AT_BOUNDARIES, lanes)
     outer = _random_outer(rng, AT_BOUNDARIES) if fmt.outer else np.full(AT_BOUNDARIES, OUTER[0])
     held = outer.astype(np.uint32).view(np.float32).astype(np.float64)
-    sizes = np.array([*map(float, boundaries(fmt.element))])
+    sizes = np.array([*map(float, _bounds(fmt))])
     factors, maxima = _factors(fmt)
     which = rng.integers(len(factors), size=AT_BOUNDARIES)
     values = held[:, None] * factors[which, None] * rng.choice(sizes, shape)
@@ -132,13 +169,16 @@ def _factors(fmt: BlockFormat) -> tuple[NDArray[np.float64], NDArray[np.float64]
     largest = float(fmt.element.largest)
     if not fmt.blocked:
         return np.ones(1), np.full(1, largest)
-    scale = fmt.blocked[0].scale
+    scale = fmt.blocked[-1].scale
     if isinstance(scale, Integer):
         numbers = np.arange(1.0, scale.largest_code + 1)
         return numbers, largest * (numbers - 1)
     assert isinstance(scale, Real)
     dtype = scale.dtype
     codes = np.unique(np.linspace(1, scale.largest_code, MANY).astype(np.int64)).tolist()
+    if scale.arithmetic != FP32:
+        numbers = _divided(scale, np.array(codes)).astype(np.float64)
+        return numbers, _first_magnitudes(fmt, np.array(codes)).astype(np.float64)
     numbers, below = (
         np.array([float(_number(dtype, code - less) * dtype.unit) for code in codes])
         for less in (0, 1)
@@ -171,7 +211,7 @@ def random_outer_scales(
     count = len(values)
     fields = values >> dtype.fraction_bits & dtype.exponent_special
     field = fields.max(axis=1) - dtype.bias + FP32.bias
-    scale = fmt.blocked[0].scale.largest if fmt.blocked else Fraction(1)
+    scale = fmt.blocked[-1].scale.largest if fmt.blocked else Fraction(1)
     reach = float(fmt.element.largest * scale)
     near_field = field - round(np.log2(reach)) + rng.integers(-4, 5, count)
     pattern = np.clip(near_field, 0, FP32.exponent_special - 1) << FP32.fraction_bits

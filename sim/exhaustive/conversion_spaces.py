@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from axs6.golden import fp32
 from axs6.golden.accumulator import ACCUMULATORS
 from axs6.golden.floats import round_to_float
-from axs6.golden.formats import CATALOG, FP32, block_format
+from axs6.golden.formats import FP32, ROW_FORMATS, block_format
 from axs6.golden.kulisch import leading
 from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.dot.align import AlignPlan
@@ -47,7 +47,7 @@ ALIGNED = block_format("mxfp4")
 
 def conversion_spaces() -> list[Space]:
     """The sums of all block dot products, and the aligned sums of all accumulators with names."""
-    formats = [name for name, fmt in CATALOG.items() if fmt.element.signed]
+    formats = [name for name, fmt in ROW_FORMATS.items() if fmt.element.signed]
     wide = {
         _aligned(name): name
         for name, how in reversed(ACCUMULATORS.items())

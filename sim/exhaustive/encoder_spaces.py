@@ -17,9 +17,9 @@ from axs6.golden.encode import encode
 from axs6.golden.formats import (
     AXS6,
     BF16,
-    CATALOG,
     FP16,
     FP32,
+    ROW_FORMATS,
     BlockFormat,
     Exponent,
     Float,
@@ -53,7 +53,7 @@ FARTHEST_FIELD = 6
 
 ENCODED = [
     name
-    for name, fmt in CATALOG.items()
+    for name, fmt in ROW_FORMATS.items()
     if not fmt.has_modes and all(isinstance(x.scale, Exponent | Shift) for x in fmt.levels)
 ]
 """Formats that have names and encoders, beside AXS-6."""

@@ -6,14 +6,14 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import BF16, CATALOG, FP32, Float
+from axs6.golden.formats import BF16, FP32, ROW_FORMATS, BlockFormat, Float
 from axs6.golden.rounding import Rounding
 from axs6.hw.core.layouts import outer_names, scale_names
 from axs6.hw.registry import find
 from axs6.sim.exhaustive.encoder_spaces import Enumerated, lay_out
 from axs6.sim.exhaustive.space import Items, Space
 
-SCALED = [name for name, fmt in CATALOG.items() if fmt.exponent is None and fmt.element.signed]
+SCALED = [name for name, fmt in ROW_FORMATS.items() if fmt.exponent is None and fmt.element.signed]
 """Formats that have names and such encoders."""
 
 MAXIMA_OF = ("nvfp4", "vsq8")
@@ -41,20 +41,21 @@ def scaled_spaces() -> list[Space]:
 def scaled_space(format: str, dtype: Float) -> Space:
     """Every pattern of a narrow dtype: under every scale of a block, or outer ones of all sizes."""
     encoder = Enumerated(dtype, Rounding.NEAREST, format=format)
-    fmt = CATALOG[format]
+    fmt = ROW_FORMATS[format]
     if fmt.blocked:
-        given = [(outer, x) for outer in FEW_OUTER for x in first_maxima(encoder, outer)]
+        scales = FEW_OUTER if fmt.outer else FEW_OUTER[:1]
+        given = [(outer, x) for outer in scales for x in first_maxima(encoder, outer)]
         what = "scales of a block"
     else:
         given, what = [(outer, 0) for outer in outer_scales()], "outer scales"
-    block, (name,) = encoder.parameters["block"], outer_names(fmt)
+    block = encoder.parameters["block"]
     patterns = np.arange(1 << dtype.width, dtype=f"u{dtype.width // 8}")
     runs = patterns.reshape(-1, 1 << dtype.fraction_bits)
 
     def inputs(chunk: int) -> Items:
         outer, maximum = given[chunk]
         values = lay_out(runs, maximum, block, chunk % block)
-        return {name: np.full(len(values), outer, np.uint32), "values": values}
+        return {**_outer(fmt, outer, len(values)), "values": values}
 
     return Space(
         name=f"{encoder.name}-patterns",
@@ -88,20 +89,24 @@ def maxima_space(format: str, dtype: Float) -> Space:
 
 
 def alone(encoder: Enumerated, outer: int, lane: int = 0) -> Items:
-    """Every magnitude in a lane of a block of zeros, under one outer scale."""
+    """Every magnitude in a lane of a block of zeros, under one outer scale if there are any."""
     dtype, block = encoder.float_format, encoder.parameters["block"]
-    (name,) = outer_names(CATALOG[encoder.format])
     count = 1 << dtype.width - 1
     values = np.zeros((count, block), f"u{dtype.width // 8}")
     values[:, lane % block] = np.arange(count)
-    return {name: np.full(count, outer, np.uint32), "values": values}
+    return {**_outer(ROW_FORMATS[encoder.format], outer, count), "values": values}
+
+
+def _outer(fmt: BlockFormat, pattern: int, count: int) -> Items:
+    """The field of an outer scale, the same for all items."""
+    return {name: np.full(count, pattern, np.uint32) for name in outer_names(fmt)}
 
 
 @cache
 def first_maxima(encoder: Enumerated, outer: int) -> Sequence[int]:
     """The first maximum of each scale that a block may have under an outer one."""
     items = alone(encoder, outer)
-    (name,) = scale_names(CATALOG[encoder.format])
+    name, *_ = scale_names(ROW_FORMATS[encoder.format])
     codes: NDArray[np.integer] = find("encoder").golden(items, encoder.parameters)[f"block.{name}"]
     _, first = np.unique(codes, return_index=True)
     return sorted(first.tolist())

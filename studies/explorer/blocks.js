@@ -1,7 +1,7 @@
 // Values to blocks of any format and back, one group at a time, as docs/formats.md defines it.
 "use strict";
 
-// Encodes doubles along one axis, padded with +0 to whole blocks.
+// Encodes doubles along one axis, padded with +0 to whole blocks; tiles have this row alone.
 // `how` has rounding, nonfinite ("saturate" or "propagate"), and for stochastic rounding words, bits.
 // Returns {format, length, scales: codes of each level, coarse to fine, codes, zeroPoints}.
 function encode(values, format, how) {
@@ -51,7 +51,7 @@ function scaleCode(top, depth, above, format) {
   const kind = format.scales[depth];
   if (level.kind === "real") {
     const code = realCode(top, depth, above, format);
-    return [code, divided(above, magnitudeOf(code, kind.dtype))];
+    return [code, divided(above, magnitudeOf(code, kind.dtype), inBf16(level))];
   }
   if (level.kind === "integer") {
     const step = above.factors.reduce(times, format.element.largest);
@@ -67,7 +67,9 @@ function scaleCode(top, depth, above, format) {
     return [code, { ...above, exponent: code - kind.bias, top: binade }];
   }
   const binade = held.n ? floorLog2(held) : above.top;
-  const code = held.n ? Math.min(above.top - binade, kind.largestCode) : kind.largestCode;
+  const exponents = format.levels.some((each) => each.kind === "exponent");
+  const reach = exponents ? above.top : format.element.emax + above.exponent;
+  const code = held.n ? clamp(reach - binade, 0, kind.largestCode) : kind.largestCode;
   return [code, { ...above, exponent: above.exponent - code, top: binade }];
 }
 
@@ -93,22 +95,28 @@ function realCode(top, depth, above, format) {
   const shared = finer && ["real", "integer"].includes(finer.kind);
   const reach = shared ? format.scales[depth + 1].largest : ONE;
   let scale = fp32(over(top, times(format.element.largest, reach)));
+  if (inBf16(format.levels[depth])) {
+    scale = bf16(fp32(times(top, bf16(over(ONE, format.element.largest)))));
+  }
   for (const factor of above.factors) scale = fp32(over(scale, factor));
   return heldScale(top.n ? scale : null, format.scales[depth].dtype, format.levels[depth].dtype);
 }
 
 // A real scale held to the normal numbers of its dtype; of zeros (null), 1 in FP32, else the least.
 function heldScale(scale, dtype, description) {
-  if (scale === null) return isSingle(description) ? heldCode(ONE, dtype) : 2 ** dtype.fractionBits;
+  if (scale === null) {
+    return isSingle(description) ? heldCode(ONE, dtype) : dtype.first * 2 ** dtype.fractionBits;
+  }
   return heldCode(most(scale, power(dtype.emin)), dtype);
 }
 
 // Values are multiplied by the reciprocal of their real and integer scales, null where it is
 // too large for FP32.
-function divided(above, factor) {
+function divided(above, factor, rounds = false) {
   let reciprocal = above.reciprocal && over(above.reciprocal, factor);
   const code = reciprocal && magnitudeCode(reciprocal, FP32);
   reciprocal = code === null || code > FP32.largestCode ? null : magnitudeOf(code, FP32);
+  if (rounds) reciprocal = bf16(reciprocal);
   return { ...above, factors: [...above.factors, factor], reciprocal };
 }
 
@@ -133,6 +141,7 @@ function elementCode(lane, above, found) {
     magnitude = heldCode(x, element, rounding, lane.word, bits);
   }
   if (element.complement) return lane.negative && magnitude ? 2 * element.signBit - magnitude : magnitude;
+  if (negative + magnitude === element.nan) return magnitude;
   return lane.magnitude.n || element.signedZero ? negative + magnitude : magnitude;
 }
 
@@ -184,6 +193,7 @@ function elementValue(code, element, zeroPoint) {
     const steps = code - zeroPoint;
     return { negative: steps < 0, kind: "number", magnitude: whole(Math.abs(steps)) };
   }
+  if (code === element.nan) return { negative: false, kind: "nan", magnitude: ZERO };
   const negative = element.signed && code >= element.signBit;
   let magnitude = negative ? code - element.signBit : code;
   if (element.complement && negative) magnitude = 2 * element.signBit - code;
@@ -211,16 +221,19 @@ function fieldsOf(encoded) {
     if (bits) fields.push({ what: "padding", code: 0, bits });
   };
   const depths = format.levels.map((_, depth) => depth);
-  for (const depth of depths.filter((depth) => !isBlocked(format.levels[depth]))) {
-    scale(depth, 0);
-    pad();
+  const inBlocks = (depth) => isBlocked(format.levels[depth]) && format.levels[depth].rows === 1;
+  for (const depth of depths.filter((depth) => !inBlocks(depth))) {
+    for (let index = 0; index < codes.length / sizes[depth]; index++) {
+      scale(depth, index);
+      pad();
+    }
     if (format.zeroPoint) {
       point(0);
       pad();
     }
   }
   for (let start = 0; start < codes.length; start += format.block) {
-    for (const depth of depths.filter((depth) => isBlocked(format.levels[depth]))) {
+    for (const depth of depths.filter(inBlocks)) {
       const end = (start + format.block) / sizes[depth];
       if (format.header) fields.push({ what: "mode", code: 0, bits: 2 });
       for (let index = start / sizes[depth]; index < end; index++) {

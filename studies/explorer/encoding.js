@@ -161,7 +161,8 @@ function showPanel(side, { format, encoded, worst, qsnr }) {
   );
 }
 
-const groupName = (group) => (isNaN(group) ? `the ${group}` : `${group} values`);
+const groupName = ({ group, rows }) =>
+  isNaN(group) ? `the ${group}` : (rows > 1 ? `${rows} rows of ` : "") + `${group} values`;
 
 function scaleChips(encoded, level, depth) {
   const kind = encoded.format.scales[depth];
@@ -169,7 +170,7 @@ function scaleChips(encoded, level, depth) {
   const titles = { exponent: "Exponent", shift: "Shift", integer: "Integer scale", real: "Real scale" };
   const chips = codes.map((code) => make("li", { class: "chip" }, scaleText(code, level, kind)));
   const count = codes.length > 1 ? `${codes.length} scales` : "one scale";
-  const title = `${titles[level.kind]} of ${groupName(level.group)}: ${kind.bits} bit${kind.bits > 1 ? "s" : ""}, ${count}`;
+  const title = `${titles[level.kind]} of ${groupName(level)}: ${kind.bits} bit${kind.bits > 1 ? "s" : ""}, ${count}`;
   const parts = [make("h3", {}, title), make("ul", { class: "chips" }, chips)];
   if (!encoded.format.zeroPoint) return parts;
   return [...parts, make("p", {}, `Zero point ${encoded.zeroPoints.join(", ")}`)];

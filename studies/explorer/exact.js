@@ -32,7 +32,8 @@ function floorLog2(x) {
 
 const ceilLog2 = (x) => -floorLog2({ n: x.d, d: x.n });
 
-// The whole number that x >= 0 is rounded to; `word` is the random integer of `bits` bits.
+// The whole number that x >= 0 is rounded to: "away" is to the nearest, halves up; `word` is the
+// random integer of `bits` bits.
 function rounded(x, rounding, word = 0, bits = 0) {
   const floor = x.n / x.d;
   if (rounding === "toward_zero") return floor;
@@ -40,17 +41,21 @@ function rounded(x, rounding, word = 0, bits = 0) {
     return ((x.n << BigInt(bits)) / x.d + BigInt(word)) >> BigInt(bits);
   }
   const beyond = 2n * (x.n - floor * x.d) - x.d;
-  return floor + (beyond > 0n || (beyond === 0n && floor % 2n === 1n) ? 1n : 0n);
+  const up = rounding === "away" || floor % 2n === 1n;
+  return floor + (beyond > 0n || (beyond === 0n && up) ? 1n : 0n);
 }
 
 // Codes of magnitudes: floating-point numbers and elements have `emin`, `fractionBits` and
-// `divisor`. From 2^emin on, the step between codes grows with the binade.
-function magnitudeCode(x, kind, rounding = "nearest", word = 0, bits = 0) {
+// `divisor`. From 2^emin on, the step between codes grows with the binade. The exponent field there
+// is `first`: 0 without subnormal numbers, and so without a zero.
+function magnitudeCode(x, kind, how = "nearest", word = 0, bits = 0) {
+  const rounding = how === "nearest" && kind.tiesAway ? "away" : how;
   if (x.n === 0n) return Number(rounded(x, rounding, word, bits));
   const binade = Math.max(floorLog2(x), kind.emin);
   const step = over(power(binade - kind.fractionBits), whole(kind.divisor));
   const count = rounded(over(x, step), rounding, word, bits);
-  const code = (BigInt(binade - kind.emin) << BigInt(kind.fractionBits)) + count;
+  const field = BigInt(binade - kind.emin - (kind.first === 0 ? 1 : 0));
+  const code = (field << BigInt(kind.fractionBits)) + count;
   return code > BigInt(kind.largestCode) ? kind.largestCode + 1 : Number(code);
 }
 
@@ -58,38 +63,46 @@ const heldCode = (x, kind, ...how) => Math.min(magnitudeCode(x, kind, ...how), k
 
 // The magnitude of a code up to the largest one.
 function magnitudeOf(code, kind) {
-  const field = kind.fixed ? 1 : Math.max(Math.floor(code / 2 ** kind.fractionBits), 1);
+  const first = kind.fixed ? 1 : kind.first;
+  const field = kind.fixed ? 1 : Math.max(Math.floor(code / 2 ** kind.fractionBits), first);
   const significand = BigInt(code - (field - 1) * 2 ** kind.fractionBits);
-  const step = over(power(kind.emin - kind.fractionBits + field - 1), whole(kind.divisor));
+  const step = over(power(kind.emin - kind.fractionBits + field - first), whole(kind.divisor));
   return times({ n: significand, d: 1n }, step);
 }
 
 // A floating-point format from its description, as elements have them too.
-function floatKind({ exponent_bits, fraction_bits, specials, exponent_bias, signed }) {
-  const bias = exponent_bias ?? 2 ** (exponent_bits - 1) - 1;
+function floatKind(description) {
+  const { exponent_bits, fraction_bits, specials, exponent_bias, signed, subnormals } = description;
+  const oneZero = ["fnuz", "inuz"].includes(specials);
+  const bias = exponent_bias ?? 2 ** (exponent_bits - 1) - (oneZero ? 0 : 1);
   const signBit = 2 ** (exponent_bits + fraction_bits);
   const top = (2 ** exponent_bits - 1) * 2 ** fraction_bits;
-  const ieee = specials === "ieee";
+  const [last, one] = [signBit - 1, oneZero && signed ? signBit : signBit - 1];
+  const infinity = { ieee: top, inuz: signed ? last : last - 1 }[specials] ?? null;
+  const nan = { ieee: top + 2 ** (fraction_bits - 1), nan: last, fnuz: one, inuz: one }[specials] ?? null;
   return {
     width: signed + exponent_bits + fraction_bits,
     signBit,
-    emin: 1 - bias,
+    first: subnormals ? 1 : 0,
+    emin: (subnormals ? 1 : 0) - bias,
     fractionBits: fraction_bits,
     divisor: 1,
     fixed: false,
-    largestCode: signBit - 1 - (ieee ? signBit - top : specials === "nan" ? 1 : 0),
-    infinity: ieee ? top : null,
-    nan: ieee ? top + 2 ** (fraction_bits - 1) : specials === "nan" ? signBit - 1 : null,
+    largestCode: infinity !== null ? infinity - 1 : nan === last ? last - 1 : last,
+    infinity,
+    nan,
   };
 }
 
-const IEEE = { specials: "ieee", exponent_bias: null, signed: true };
+const IEEE = { specials: "ieee", exponent_bias: null, signed: true, subnormals: true };
 const FP32 = floatKind({ ...IEEE, exponent_bits: 8, fraction_bits: 23 });
+const BF16 = floatKind({ ...IEEE, exponent_bits: 8, fraction_bits: 7 });
 const FP64 = floatKind({ ...IEEE, exponent_bits: 11, fraction_bits: 52 });
 const FP32_LARGEST = magnitudeOf(FP32.largestCode, FP32);
 
 // fp32(x) of a magnitude, at most the largest finite value.
 const fp32 = (x) => magnitudeOf(heldCode(x, FP32), FP32);
+const bf16 = (x) => magnitudeOf(heldCode(x, BF16), BF16);
 
 // The value of a double: {negative, kind: "number", magnitude}, or kind "infinity" or "nan".
 function valueOf(double) {

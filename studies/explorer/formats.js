@@ -13,7 +13,7 @@ function elementKind(description) {
   return kind;
 }
 
-function signMagnitude({ magnitude_bits, unit_exponent, full_scale, signed_zero }) {
+function signMagnitude({ magnitude_bits, unit_exponent, full_scale, signed_zero, ties_away }) {
   const signBit = 2 ** magnitude_bits;
   const fractionBits = full_scale ? 0 : magnitude_bits - 1;
   return {
@@ -24,12 +24,13 @@ function signMagnitude({ magnitude_bits, unit_exponent, full_scale, signed_zero 
     fractionBits,
     divisor: full_scale ? signBit - 1 : 1,
     fixed: true,
+    tiesAway: ties_away,
     signedZero: signed_zero,
     fields: [["sign", 1], ["magnitude", magnitude_bits]],
   };
 }
 
-function twosComplement({ bits, unit_exponent }) {
+function twosComplement({ bits, unit_exponent, ties_away }) {
   return {
     width: bits,
     signBit: 2 ** (bits - 1),
@@ -38,6 +39,7 @@ function twosComplement({ bits, unit_exponent }) {
     fractionBits: bits - 2,
     divisor: 1,
     fixed: true,
+    tiesAway: ties_away,
     complement: true,
     signedZero: false,
     fields: [["magnitude", bits]],
@@ -62,7 +64,8 @@ function unsigned({ bits }) {
 function floatElement(description) {
   const { exponent_bits, fraction_bits } = description;
   const fields = [["sign", 1], ["exponent", exponent_bits], ["magnitude", fraction_bits]];
-  return { ...floatKind(description), signedZero: true, fields };
+  const kind = floatKind(description);
+  return { ...kind, signedZero: kind.nan !== kind.signBit, fields };
 }
 
 // A scale: the width of its codes, its factors, and its code for NaN, if it has one.
@@ -88,6 +91,9 @@ function factorOf(code, level, kind) {
   return level.kind === "real" ? magnitudeOf(code, kind.dtype) : whole(code);
 }
 
+// Whether a real scale and its reciprocal are rounded to BF16.
+const inBf16 = (level) => level.arithmetic.fraction_bits === BF16.fractionBits;
+
 const isBlocked = (level) => typeof level.group === "number";
 
 // What follows from a description {element, levels fine to coarse, modes}.
@@ -109,7 +115,9 @@ function formatOf(description) {
   format.hasNan = format.element.nan !== null || format.scales.some((scale) => scale.nan !== null);
   const width = format.element.width;
   const bits = coarse.map((level, i) =>
-    isBlocked(level) ? (format.scales[i].bits + (level.zero_point ? width : 0)) / level.group : 0,
+    isBlocked(level)
+      ? (format.scales[i].bits + (level.zero_point ? width : 0)) / (level.group * level.rows)
+      : 0,
   );
   // The mode of a block takes two bits of its header.
   format.bits = width + bits.reduce((x, y) => x + y, 0) + (format.header ? 2 / block : 0);
@@ -142,7 +150,11 @@ function check({ element, levels, modes }) {
   const count = (kind) => kinds.filter((each) => each === kind).length;
   const exponent = levels.find((level) => level.kind === "exponent");
   needed(count("exponent") < 2, "a block format has at most one exponent scale");
-  needed(!count("shift") || (exponent && isBlocked(exponent)), "a shift needs an exponent of blocks");
+  const above = levels[count("shift")];
+  const shifted = above && ["exponent", "real"].includes(above.kind) && isBlocked(above);
+  needed(!count("shift") || shifted, "a shift needs an exponent or a real scale of blocks");
+  const inBf16s = levels.filter((level) => level.kind === "real" && inBf16(level)).length;
+  needed(!inBf16s || count("real") === 1, "a real scale in bf16 must be the only one");
   const plain = count("integer") === 1 && count("real") === 1;
   needed(!count("integer") || plain, "an integer scale needs one real scale above it, and no other");
   const last = levels[levels.length - 1];
@@ -154,12 +166,26 @@ function check({ element, levels, modes }) {
   const wanted = element.kind === "unsigned";
   needed(points > 0 === wanted, "unsigned elements, and they alone, need a scale with a zero point");
   needed(!points || levels.length === 1, "a scale with a zero point must be the only one");
-  const alone = levels.length === 1 && exponent && isBlocked(exponent);
+  checkTiles(levels);
+  const alone = levels.length === 1 && exponent && isBlocked(exponent) && exponent.rows === 1;
   if (modes.length < 2) return;
   needed(alone, "modes need one exponent scale of blocks alone");
   needed([8, 16, 32].includes(last.group), `block must be one of 8, 16, 32, not ${last.group}`);
   const own = Object.entries(MODES_ELEMENT).every(([name, value]) => element[name] === value);
   needed(own, "modes need elements sm6dz");
+}
+
+function checkTiles(levels) {
+  const tiles = levels.filter((level) => level.rows > 1);
+  if (!tiles.length) return;
+  const largest = levels.filter(isBlocked).pop();
+  needed(
+    tiles.length === 1 && tiles[0] === largest,
+    "a group of several rows must be the largest one of a fixed size",
+  );
+  const channel = levels.some((level) => level.group === "channel");
+  needed(!channel, "a group of several rows must not lie under a scale of one channel");
+  needed(!tiles[0].zero_point, "a scale with a zero point must be of one row");
 }
 
 function isSingle(dtype) {
@@ -185,7 +211,8 @@ function checkElement(element) {
   if ("unit_exponent" in element) inRange("unit_exponent", element.unit_exponent, -64, 64);
 }
 
-function checkFloat({ exponent_bits, fraction_bits }) {
+function checkFloat({ exponent_bits, fraction_bits, specials, signed }) {
+  needed(signed || specials !== "fnuz", "specials of an unsigned number must be nan, none or inuz");
   inRange("exponent_bits", exponent_bits, 1, 11);
   inRange("fraction_bits", fraction_bits, 1, 52);
 }
@@ -200,22 +227,29 @@ function checkReal(dtype) {
 }
 
 function checkLevel(level) {
-  if (level.kind === "real") checkReal(level.dtype);
+  if (level.kind === "real") {
+    checkReal(level.dtype);
+    const plain = !inBf16(level) || !(level.zero_point || isSingle(level.dtype));
+    needed(plain, "arithmetic of a float32 scale, or one with a zero point, must be fp32");
+  }
   const bits = { shift: [1, 4], exponent: [4, 8], integer: [1, 16] }[level.kind];
   if (bits) inRange("bits of a scale", level.bits, ...bits);
   if (!isBlocked(level)) {
+    needed(level.rows === 1, `rows are for groups of a fixed size, not for a ${level.group}`);
     const known = ["exponent", "real"].includes(level.kind);
     needed(known, `a shift or integer scale needs blocks, not a ${level.group}`);
     return;
   }
-  inRange("a group", level.group, 1, 1024);
-  needed(Number.isInteger(Math.log2(level.group)), `a group must be a power of two, not ${level.group}`);
+  for (const [name, size] of [["a group", level.group], ["the rows of a tile", level.rows]]) {
+    inRange(name, size, 1, 1024);
+    needed(Number.isInteger(Math.log2(size)), `${name} must be a power of two, not ${size}`);
+  }
 }
 
 // Strings: `readFormat` gives the description of a name of the catalog, perhaps with -RULE and _tN,
 // or of a string in the grammar of docs/formats.md.
 const RULES = ["floor", "ceil", "even", "rceil"];
-const SINGLE = { exponent_bits: 8, fraction_bits: 23, specials: "ieee", exponent_bias: null, signed: true };
+const SINGLE = { exponent_bits: 8, fraction_bits: 23, ...IEEE };
 const DTYPES = {
   float32: SINGLE,
   bfloat16: { ...SINGLE, fraction_bits: 7 },
@@ -225,12 +259,13 @@ const RULE = RULES.join("|");
 const N = "(?:0|[1-9][0-9]{0,3})";
 const PARTS = {
   unsigned: new RegExp(`^uint(${N})$`),
-  integer: new RegExp(`^(int|sm|tc)(${N})(d)?(?:q(-?${N}))?(z)?$`),
-  float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?${N}))?$`),
+  integer: new RegExp(`^(int|sm|tc)(${N})(d)?(?:q(-?${N}))?(z)?(a)?$`),
+  float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(?:b(-?${N}))?(fnuz|inuz|fn|f|n)?(?:b(-?${N}))?(h)?$`),
+  p3109: new RegExp(`^binary(${N})p(${N})([su])([ef])$`),
   exponent: new RegExp(`^e(${N})m0(f|n)?(?:-(${RULE}))?$`),
   factor: new RegExp(`^u(${N})$`),
-  tile: new RegExp(`^t(${N})((?:s${N}o${N})*)$`),
-  named: new RegExp(`^([a-z0-9_]+?)(?:-(${RULE}))?(?:_t(${N}))?$`),
+  tile: new RegExp(`^t(?:(${N})x)?(${N})((?:s${N}o${N})*)$`),
+  named: new RegExp(`^([a-z0-9_]+?)(?:-(${RULE}))?(?:_t(?:(${N})x)?(${N}))?$`),
 };
 
 function readFormat(text, catalog) {
@@ -243,7 +278,7 @@ function readFormat(text, catalog) {
     if (found) parts.shift();
     return found;
   };
-  const kind = ["unsigned", "integer", "float"].find((each) => PARTS[each].test(parts[0]));
+  const kind = ["unsigned", "integer", "float", "p3109"].find((each) => PARTS[each].test(parts[0]));
   needed(kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
   const element = [kind, take(kind)];
   const levels = [];
@@ -263,7 +298,7 @@ const MODES_ELEMENT = {
   signed_zero: false,
 };
 
-function namedFormat(text, [, name, rule, group], catalog) {
+function namedFormat(text, [, name, rule, rows, group], catalog) {
   let found = catalog[name];
   if (rule) found = withRule(found, rule);
   if (!group) return found;
@@ -272,7 +307,8 @@ function namedFormat(text, [, name, rule, group], catalog) {
   const block = Number(group);
   const allowed = found.modes.length === 1 || [8, 16, 32].includes(block);
   needed(allowed, `block must be one of 8, 16, 32, not ${block}`);
-  const levels = found.levels.map((level, i) => (i === at ? { ...level, group: block } : level));
+  const sized = { group: block, rows: Number(rows ?? 1) };
+  const levels = found.levels.map((level, i) => (i === at ? { ...level, ...sized } : level));
   check({ ...found, levels });
   return { ...found, levels };
 }
@@ -288,13 +324,15 @@ function withRule(description, rule) {
 function readLevels(take, parts, text) {
   const scale = readScale(take, parts, text);
   const tile = take("tile");
-  if (!tile) return [{ ...scale, group: "tensor" }];
-  const shifts = [...tile[2].matchAll(/s(\d+)o(\d+)/g)].map(([, group, bits]) => ({
+  if (!tile) return [{ ...scale, group: "tensor", rows: 1 }];
+  const shifts = [...tile[3].matchAll(/s(\d+)o(\d+)/g)].map(([, group, bits]) => ({
     kind: "shift",
     bits: Number(bits),
     group: Number(group),
+    rows: 1,
   }));
-  return [...shifts.reverse(), { ...scale, group: Number(tile[1]) || "channel" }];
+  const rows = Number(tile[1] ?? 1);
+  return [...shifts.reverse(), { ...scale, group: Number(tile[2]) || "channel", rows }];
 }
 
 function readScale(take, parts, text) {
@@ -306,37 +344,59 @@ function readScale(take, parts, text) {
   }
   match = take("factor");
   if (match) return { kind: "integer", bits: Number(match[1]) };
-  let dtype = Object.hasOwn(DTYPES, parts[0]) ? DTYPES[parts.shift()] : null;
-  if (!dtype && (match = take("float"))) dtype = readFloat(match);
+  const name = (parts[0] ?? "").replace(/-bf16$/, "");
+  const arithmetic = name === parts[0] ? SINGLE : DTYPES.bfloat16;
+  let dtype = Object.hasOwn(DTYPES, name) ? DTYPES[name] : null;
+  if (!dtype && (match = PARTS.float.exec(name))) dtype = readFloat(match);
+  if (!dtype && (match = PARTS.p3109.exec(name))) dtype = readP3109(match);
   needed(dtype, `${text}: a scale such as e8m0 or float32 is needed at ${parts[0]}`);
+  parts.shift();
   const zero = take("unsigned");
   const fits = !zero || text.startsWith(`${zero[0]}_`);
   needed(fits, `${text}: a zero point needs elements of its width, ${zero?.[0]}`);
-  return { kind: "real", dtype, zero_point: zero !== null };
+  return { kind: "real", dtype, zero_point: zero !== null, arithmetic };
 }
 
-function readFloat([, unsigned, exponent, fraction, suffix, bias]) {
+function readFloat([text, unsigned, exponent, fraction, before, suffix, after, hidden]) {
+  needed(before === undefined || after === undefined, `${text}: one bias alone is possible, not 2`);
   const [exponent_bits, fraction_bits] = [Number(exponent), Number(fraction)];
   const signed = !unsigned;
   const fn = !signed || signed + exponent_bits + fraction_bits >= 8 ? "nan" : "none";
-  const specials = { n: "nan", f: "none", fn }[suffix] ?? (signed ? "ieee" : "nan");
-  const usual = 2 ** (exponent_bits - 1) - 1;
+  const oneZero = { fnuz: "fnuz", inuz: "inuz" }[suffix];
+  const specials = oneZero ?? { n: "nan", f: "none", fn }[suffix] ?? (signed ? "ieee" : "nan");
+  const usual = 2 ** (exponent_bits - 1) - (oneZero ? 0 : 1);
+  const bias = before ?? after;
   const exponent_bias = bias === undefined || Number(bias) === usual ? null : Number(bias);
-  return { exponent_bits, fraction_bits, specials, exponent_bias, signed };
+  needed(!signed || !hidden, "a number with a sign must have subnormal values");
+  return { exponent_bits, fraction_bits, specials, exponent_bias, signed, subnormals: !hidden };
+}
+
+// A number of IEEE P3109: width, precision, s or u for its sign, e or f for its infinities.
+function readP3109([, width, precision, sign, infinities]) {
+  const [signed, fraction_bits] = [sign === "s", Number(precision) - 1];
+  inRange("width", Number(width), 3, 16);
+  inRange("precision", Number(precision), 2, Number(width) - signed);
+  const exponent_bits = Number(width) - signed - fraction_bits;
+  const finite = signed ? "fnuz" : "nan";
+  const specials = infinities === "e" ? "inuz" : finite;
+  const exponent_bias = specials === "nan" ? 2 ** (exponent_bits - 1) : null;
+  return { exponent_bits, fraction_bits, specials, exponent_bias, signed, subnormals: true };
 }
 
 function readElement([kind, match], levels) {
   if (kind === "unsigned") return { kind, bits: Number(match[1]) };
   if (kind === "float") return { kind, ...readFloat(match) };
-  const [text, name, width, full, fraction, oneZero] = match;
+  if (kind === "p3109") return { kind: "float", ...readP3109(match) };
+  const [text, name, width, full, fraction, oneZero, away] = match;
   const magnitude_bits = Number(width) - 1;
+  const ties_away = Boolean(away);
   const has = (scale) => levels.some((level) => level.kind === scale);
   const given = fraction === undefined ? null : 0 - Number(fraction);
   const unit_exponent = given ?? (has("exponent") && !full ? 1 - magnitude_bits : 0);
   if (name !== "sm" && (name === "int") !== has("shift")) {
     needed(!full && !oneZero, `d and z are for sign and magnitude, which ${text} is not`);
-    return { kind: "twos_complement", bits: Number(width), unit_exponent };
+    return { kind: "twos_complement", bits: Number(width), unit_exponent, ties_away };
   }
   const [full_scale, signed_zero] = [Boolean(full), !oneZero];
-  return { kind: "sign_magnitude", magnitude_bits, unit_exponent, full_scale, signed_zero };
+  return { kind: "sign_magnitude", magnitude_bits, unit_exponent, full_scale, signed_zero, ties_away };
 }

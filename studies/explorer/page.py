@@ -73,11 +73,11 @@ def describe(fmt: BlockFormat) -> dict[str, Any]:
     """A block format as plain data, which the script reads.
 
     `element` and each of `levels`, fine to coarse, are the fields of their classes with a `kind`
-    beside them; a level has its `group` too.
+    beside them; a level has its `group` and `rows` too.
     """
     return {
         "element": _fields(fmt.element),
-        "levels": [{**_fields(x.scale), "group": x.group} for x in fmt.levels],
+        "levels": [{**_fields(x.scale), "group": x.group, "rows": x.rows} for x in fmt.levels],
         "modes": [mode.label for mode in fmt.modes],
     }
 

@@ -11,11 +11,11 @@ from torch import Tensor
 from axs6.golden import encode
 from axs6.golden.blocks import Blocks, padded
 from axs6.golden.decode import element_values
-from axs6.golden.formats import CHANNEL, FP32, BlockFormat, Element, Exponent, Real, Shift
+from axs6.golden.formats import BF16, CHANNEL, FP32, BlockFormat, Element, Exponent, Real, Shift
 from axs6.golden.outer import NOWHERE, OuterScales, Reach
 from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import RANDOM_BITS, Rounding
-from axs6.golden.scaling import as_wide, real_values
+from axs6.golden.scaling import as_bf16, as_wide, real_values
 
 DAMPENING = 0.01
 """Addition to the Hessian's diagonal, as a share of its mean."""
@@ -141,6 +141,8 @@ class Scales:
                 factor = factor * value
                 with np.errstate(over="ignore"):
                     reciprocal = np.divide(reciprocal, value, dtype=np.float32)
+                if isinstance(scale, Real) and scale.arithmetic == BF16:
+                    reciprocal = as_bf16(reciprocal)
         zero = None
         if blocks.zero_points is not None:
             group = blocks.format.levels[0].group

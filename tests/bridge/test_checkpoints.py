@@ -1,6 +1,7 @@
 """Converted models and checkpoints of other tools: products compute with the file's bits."""
 
 import copy
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ KINDS_AND_FORMATS = [
     ("compressed-tensors", "e4m3fn_float32_t0"),
     ("compressed-tensors", "int8_float32_t0"),
     ("quark", "mxfp4"),
+    ("fp8-blocks", "fp8_block"),
+    ("fp8-blocks", "mxfp8_32x32"),
+    ("compressed-tensors", "fp8_block"),
     ("gguf", "mxfp4"),
     ("gguf", "nvfp4"),
 ]
@@ -180,12 +184,17 @@ def test_tensors_that_the_model_does_not_have(tmp_path: Path) -> None:
         load_checkpoint(hardware, path)
 
 
-def test_tiles_have_no_block_format(tmp_path: Path) -> None:
-    state = {"up.weight": made(0).up.weight.detach()}
-    save_file(state, tmp_path / "w.safetensors")
-    encode_checkpoint(tmp_path / "w.safetensors", tmp_path / "x.safetensors", KINDS["fp8-blocks"])
-    with pytest.raises(ValueError, match="fp8-blocks has scales of tiles, which no block format"):
-        checkpoint_policy(made(0), tmp_path / "x.safetensors")
+def test_tiles_of_odd_sizes_have_no_block_format(tmp_path: Path) -> None:
+    config = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [96, 128]}}
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "config.json").write_text(json.dumps(config))
+    tensors = {
+        "up.weight": torch.zeros(128, 64, dtype=torch.float8_e4m3fn),
+        "up.weight_scale_inv": torch.ones(2, 1),
+    }
+    save_file(tensors, tmp_path / "x" / "model.safetensors")
+    with pytest.raises(ValueError, match="the rows of a tile must be a power of two, not 96"):
+        checkpoint_policy(made(0), tmp_path / "x")
     hardware = convert(made(0), format="mxfp4", exclude=["head"], unconverted="ignore")
     with pytest.raises(ValueError, match="fp8-blocks has no layout for mxfp4, but for"):
         save_checkpoint(hardware, tmp_path / "y.safetensors", "fp8-blocks")

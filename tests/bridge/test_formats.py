@@ -22,6 +22,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "real scales": {"format": "nvfp4"},
     "integer scales": {"format": "vsq4"},
     "zero points": {"format": "uint8"},
+    "zeros without a sign": {"format": "fp8_e4m3fnuz", "weights": "binary6p3se_float32"},
     "accumulator": {"format": "mxfp8_e5m2", "accumulator": "hopper_fp8"},
 }
 """One format for each property."""

@@ -33,6 +33,7 @@ COMPOSED = (
     "e2m1fn_e4m0_t8_e4m3fn_t16_float32",
     "e2m1fn_e4m3fn_t4x8_float32",
     "int8_e8m0_t2x16s4o1",
+    "e2m1inuz_e4m3fnuz_t16",
 )
 FORMATS = (*(small_tiles(name) for name in CATALOG), *COMPOSED)
 

@@ -17,6 +17,9 @@ from axs6.golden.formats import (
     Float,
     Level,
     Real,
+    Shift,
+    SignMagnitude,
+    TwosComplement,
     block_format,
     formats,
     name_of,
@@ -24,6 +27,7 @@ from axs6.golden.formats import (
     operands_name,
 )
 from axs6.golden.formats.codes import NotANumber
+from axs6.golden.formats.floating import E4M3
 
 NAN, INF = NotANumber.NAN, NotANumber.INFINITY
 
@@ -42,23 +46,55 @@ def floats(exponent_bits, fraction_bits, kind, bias):
         for magnitude in range(1 << exponent_bits + fraction_bits):
             field, fraction = divmod(magnitude, 1 << fraction_bits)
             significand = fraction + ((field > 0) << fraction_bits)
-            if kind == "ieee" and field == ones:
+            last = (1 << exponent_bits + fraction_bits) - 1
+            if kind in ("fnuz", "inuz") and sign < 0 and not magnitude:
+                yield NAN
+            elif kind == "inuz" and magnitude == last:
+                yield INF if sign > 0 else NotANumber.NEGATIVE_INFINITY
+            elif kind == "ieee" and field == ones:
                 yield NAN if fraction else INF if sign > 0 else NotANumber.NEGATIVE_INFINITY
-            elif kind == "n" and magnitude == (1 << exponent_bits + fraction_bits) - 1:
+            elif kind == "n" and magnitude == last:
                 yield NAN
             else:
                 yield sign * significand * Fraction(2) ** (max(field, 1) - bias - fraction_bits)
 
 
-@pytest.mark.parametrize("suffix", ["", "n", "f", "fn"])
+@pytest.mark.parametrize("suffix", ["", "n", "f", "fn", "fnuz", "inuz"])
 @pytest.mark.parametrize("fields", [(1, 2), (2, 1), (2, 3), (3, 3), (2, 5), (4, 3), (5, 2), (3, 4)])
 def test_a_floating_point_element(fields, suffix):
     x, y = fields
     kind = {"": "ieee", "fn": "n" if 1 + x + y >= 8 else "f"}.get(suffix, suffix)
-    usual = (1 << x - 1) - 1
+    usual = (1 << x - 1) - ("uz" not in suffix)
     assert values(f"e{x}m{y}{suffix}_e8m0_t32") == list(floats(x, y, kind, usual))
     for bias in (usual, 0, -2, 9):
-        assert values(f"e{x}m{y}{suffix}b{bias}_e8m0_t32") == list(floats(x, y, kind, bias))
+        for both in (f"{suffix}b{bias}", f"b{bias}{suffix}"):
+            assert values(f"e{x}m{y}{both}_e8m0_t32") == list(floats(x, y, kind, bias))
+
+
+SIGNED = [(k, p) for k in range(3, 9) for p in range(max(2, k - 5), k)]
+
+
+@pytest.mark.parametrize("infinities", ["e", "f"])
+@pytest.mark.parametrize(("width", "precision"), SIGNED)
+def test_an_element_of_p3109(width, precision, infinities):
+    """Binary{K}p{P}s: a bias of 2^(K - P - 1), NaN in place of -0, infinities as the last codes."""
+    kind = {"e": "inuz", "f": "fnuz"}[infinities]
+    expected = list(floats(width - precision, precision - 1, kind, 1 << width - precision - 1))
+    assert values(f"binary{width}p{precision}s{infinities}_e8m0_t32") == expected
+
+
+@pytest.mark.parametrize("precision", range(2, 9))
+def test_an_unsigned_scale_of_p3109(precision):
+    """Binary8p{P}u: a bias of 2^(8 - P), NaN as the last code, +Inf before it; no infinity is a
+    scale."""
+    exponent, bias = 9 - precision, 1 << 8 - precision
+    every = list(floats(exponent, precision - 1, "f", bias))[:256]
+    for infinities, last in (("f", [NAN]), ("e", [INF, NAN])):
+        scale = block_format(f"int8_binary8p{precision}u{infinities}_t8").levels[0].scale
+        exact = [scale.dtype.integer(code) for code in range(256)]
+        found = [x if isinstance(x, NotANumber) else x * scale.dtype.unit for x in exact]
+        assert found == [*every[: 256 - len(last)], *last]
+        assert (scale.largest_code, scale.nan_code) == (255 - len(last), 255)
 
 
 @pytest.mark.parametrize("text", ["e2m5n_e8m0", "e3m4n_e8m0_t32", "e2m1n_e8m0", "e4m3fn_float32"])
@@ -149,15 +185,47 @@ def test_an_exponent_scale(bits, suffix, rule):
         ("e5m10f", Float(5, 10, "none")),
         ("e3m2fn", Float(3, 2, "none")),
         ("e3m2nb4", Float(3, 2, "nan", 4)),
+        ("e4m3fnuz", Float(4, 3, "fnuz")),
+        ("e4m3b11fnuz", Float(4, 3, "fnuz", 11)),
+        ("binary8p3se", Float(5, 2, "inuz")),
+        ("ue6m2inuz", Float(6, 2, "inuz", signed=False)),
         ("ue5m3", Float(5, 3, "nan", signed=False)),
         ("ue4m3n", Float(4, 3, "nan", signed=False)),
         ("ue4m3fn", Float(4, 3, "nan", signed=False)),
         ("ue6m2f", Float(6, 2, "none", signed=False)),
         ("ue6m2fb9", Float(6, 2, "none", 9, signed=False)),
+        ("ue6m2b48h", Float(6, 2, "nan", 48, signed=False, subnormals=False)),
+        ("ue3m4fh", Float(3, 4, "none", signed=False, subnormals=False)),
     ],
 )
 def test_a_real_scale(text, dtype):
     assert block_format(f"int8_{text}_t0").levels == (Level(Real(dtype), CHANNEL),)
+
+
+def test_arithmetic_of_a_scale_and_ties_of_an_element():
+    fmt = block_format("int4a_e4m3fn-bf16_t16s4o2")
+    shift, scale = fmt.levels
+    assert fmt.element == SignMagnitude(3, 0, ties_away=True)
+    assert (shift, scale) == (Level(Shift(2), 4), Level(Real(E4M3, arithmetic=BF16), 16))
+    assert str(fmt) == "int4a_e4m3fn-bf16_t16s4o2"
+    assert block_format("tc5q2a_e8m0_t8s4o1").element == TwosComplement(5, -2, ties_away=True)
+
+
+HIDDEN = ("ue6m2b48h", "ue3m4fh", "ue5m3h")
+
+
+@pytest.mark.parametrize("text", HIDDEN)
+def test_a_scale_without_subnormal_values_has_a_hidden_one_in_every_code(text):
+    fmt = block_format(f"int8_{text}_t16")
+    scale = fmt.levels[0].scale
+    dtype = scale.dtype
+    assert str(fmt) == f"int8_{text}_t16"
+    values = [dtype.integer(code) * dtype.unit for code in range(scale.largest_code + 1)]
+    steps = 1 << dtype.fraction_bits
+    powers = [Fraction(2) ** ((code // steps) - dtype.bias) for code in range(len(values))]
+    assert values == [(1 + Fraction(k % steps, steps)) * x for k, x in enumerate(powers)]
+    assert (scale.smallest, scale.largest) == (values[0], values[-1])
+    assert len(values) + dtype.has_nan == 1 << scale.bits
 
 
 UNSIGNED = {"ue4m3": 7, "ue5m3": 8, "ue6m2": 8, "ue7m1": 8, "ue3m4f": 7, "ue5m3fb9": 8}
@@ -207,7 +275,9 @@ def test_groups():
 NUMBERS = st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16])
 FIELDS = st.builds("e{}m{}".format, st.integers(1, 9), st.integers(1, 10))
 BIAS = st.just("") | st.builds("b{}".format, st.integers(-20, 40))
-FLOATS = st.builds("{}{}{}".format, FIELDS, st.sampled_from(["", "fn", "n", "f"]), BIAS)
+FLOATS = st.builds(
+    "{}{}{}".format, FIELDS, st.sampled_from(["", "fn", "n", "f", "fnuz", "inuz"]), BIAS
+)
 SUFFIXES = st.builds(
     "{}{}{}".format,
     st.sampled_from(["", "d"]),

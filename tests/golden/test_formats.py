@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from axs6.golden import decode, encode
 from axs6.golden.formats import (
     BF16,
     CATALOG,
@@ -101,12 +102,15 @@ PUBLIC = {
     "mxfp6_e3m2": ml_dtypes.float6_e3m2fn,
     "mxfp6_e2m3": ml_dtypes.float6_e2m3fn,
     "mxfp4": ml_dtypes.float4_e2m1fn,
+    "fp8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "fp8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "e4m3b11fnuz_float32": ml_dtypes.float8_e4m3b11fnuz,
 }
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_codes_are_those_of_ml_dtypes(name):
-    element = CATALOG[name].element
+    element = block_format(name).element
     codes = np.arange(1 << element.width, dtype=np.uint8)
     values = codes.view(PUBLIC[name]).astype(np.float64)
     assert np.array_equal(np.isnan(values), element.nan_codes)
@@ -114,6 +118,38 @@ def test_codes_are_those_of_ml_dtypes(name):
     finite = np.isfinite(values)
     assert np.array_equal(values[finite], (element.integers * float(element.unit))[finite])
     assert float(element.largest) == ml_dtypes.finfo(PUBLIC[name]).max
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("name", ["fp8_e4m3", "fp8_e5m2", *list(PUBLIC)[-3:]])
+def test_every_number_is_rounded_as_by_ml_dtypes(name, dtype):
+    """Under a scale of 1; what ml_dtypes has as no number in range saturates."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    x = x[np.isfinite(x.astype(np.float32))]
+    fmt = block_format(name)
+    element, sign = fmt.element, np.signbit(x.astype(np.float32)) * np.uint8(0x80)
+    expected = x.astype(
+        {"fp8_e4m3": ml_dtypes.float8_e4m3fn, "fp8_e5m2": ml_dtypes.float8_e5m2, **PUBLIC}[name]
+    )
+    over = ~np.isfinite(expected.astype(np.float32))
+    assert over.any()
+    codes = np.where(over, sign | np.uint8(element.largest_code), expected.view(np.uint8))
+    assert np.array_equal(encode(x, fmt, scale=1).codes.ravel()[: x.size], codes)
+
+
+@pytest.mark.parametrize("name", ["fp8_e4m3fnuz", "e5m2inuz_e8m0_t32", "e1m1inuz_e4m0_t8s4o2"])
+@pytest.mark.parametrize("rounding", ["nearest", "toward_zero", "stochastic"])
+def test_zero_has_one_code_where_minus_zero_is_nan(name, rounding):
+    """-0.0, and negative values far below the smallest, and past what FP32 holds."""
+    x = np.array([1, -0.0, -1e-12, -1e-30, -1e-45, -(2.0**-1074), 0, np.nan])
+    words = {"random": np.zeros(8, np.uint64)} if rounding == "stochastic" else {}
+    blocks = encode(x, name, rounding=rounding, nonfinite="propagate", **words)
+    codes = blocks.codes.ravel()[:8]
+    nan = blocks.format.element.sign_bit
+    assert codes[1:7].tolist() == [0] * 6
+    assert codes[7] == nan
+    assert np.isnan(decode(blocks)[7])
+    assert not np.signbit(decode(blocks)[:7]).any()
 
 
 def test_two_s_complement_and_unsigned_codes():
@@ -134,7 +170,12 @@ def elements():
 
 
 SCALES = st.builds(Exponent, st.integers(4, 8), st.sampled_from(Rule), st.booleans())
-NARROW = st.sampled_from([BF16, FP16, Float(4, 3, Specials.NAN)])
+NARROW = st.sampled_from(
+    [
+        *(BF16, FP16, Float(4, 3, Specials.NAN), Float(4, 3, Specials.FNUZ)),
+        Float(6, 2, Specials.INUZ, signed=False),
+    ]
+)
 DTYPES = NARROW | st.just(FP32)
 
 
@@ -208,6 +249,20 @@ WRONG = {
     "name is nvfp4_ue5m3",
     "e2m1fn_ue5m12_t16": "have at most 16 bits and normal numbers that float32 has, unlike ue5m12",
     "e2m1fn_ue5m0_t16": "a scale, such as e8m0 or float32, is needed at 'ue5m0' (character 8)",
+    "int8_ue4m3fnuz_t16": "specials of an unsigned number must be nan, none or inuz, not fnuz, at ",
+    "e4m3b8fnuzb9_e8m0": "one bias alone is possible, not 2, at 'e4m3b8fnuzb9' (character 1)",
+    "e4m3fnuzb2048_e8m0": "exponent_bias must be an integer from -2047 to 2047, not 2048, at ",
+    "e4m3fnuzb99_e8m0": "exponents of an element must be from -64 to 64, not -101 to -84, at ",
+    "e4m0fnuz_e8m0": "a name, or an element such as e4m3fn or int8 is needed at 'e4m0fnuz' ",
+    "binary2p1sf_e8m0": "width must be an integer from 3 to 16, not 2, at 'binary2p1sf' ",
+    "binary17p3sf_e8m0": "width must be an integer from 3 to 16, not 17, at 'binary17p3sf' ",
+    "binary9p3sf_e8m0": "an element must have at most 8 bits, not 9, at 'binary9p3sf' ",
+    "binary8p1sf_e8m0": "precision must be an integer from 2 to 7, not 1, at 'binary8p1sf' ",
+    "binary8p8se_e8m0": "precision must be an integer from 2 to 7, not 8, at 'binary8p8se' ",
+    "binary8p2se_e8m0": "an element must have a largest value below 2^62 of its smallest ones",
+    "binary8p3uf_e8m0": "an element must have a sign, unlike ue6m2; a scale need not, at ",
+    "binary8p3s_e8m0": "a name, or an element such as e4m3fn or int8 is needed at 'binary8p3s' ",
+    "int8_binary16p2se_t8": "exponent_bits must be an integer from 1 to 11, not 14, at ",
     "uint8_float32_uint4": "a zero point needs elements of its width, uint4, at 'float32' ",
     "int8_e8m0_t16_float32_t8": "groups must grow from level to level, and 8 after 16 does not, at "
     "'float32' (character 15); the nearest name is ",
@@ -222,6 +277,13 @@ WRONG = {
     "int8_float32_t16_modes": "modes need one exponent scale of blocks alone, not real of 16",
     "sm6dz_e8m0_modes": "modes need one exponent scale of blocks alone, not exponent of tensor",
     "int8_u4_t16": "an integer scale needs one real scale above it",
+    "int8_u4_t16s4o1_float32": "a shift needs an exponent or a real scale above it, at 'u4' ",
+    "int8_bfloat16_t0s4o1": "a shift needs an exponent or a real scale of blocks above it, at ",
+    "int8_e4m3fnh_t16": "a number with a sign must have subnormal values, at 'e4m3fnh' (charac",
+    "int8_float32-bf16": "arithmetic of a float32 scale must be fp32, not bf16, at 'float32-bf16'",
+    "uint8_ue5m3-bf16_uint8_t8": "arithmetic of a scale with a zero point must be fp32, not bf16",
+    "int8_ue5m3-bf16_t8_float32": "a real scale in bf16 must be the only one, at 'float32' ",
+    "int8_bfloat16-bf16_t8": "a scale in bf16 must be at most 2^126, and the largest of bf16 is ",
     "": "is needed at its end",
 }
 
@@ -259,9 +321,17 @@ E8M0 = Level(Exponent(), 32)
         (lambda: Exponent(8, "floor", 1), "nan must be True or False, not 1"),
         (lambda: Real("float32"), "dtype must be Float, not str"),
         (lambda: Real(FP32, 1), "zero_point must be True or False, not 1"),
-        (lambda: Float(4, 3, "fn"), "specials must be one of ieee, nan, none, not 'fn'"),
-        (lambda: Float(5, 3, signed=False), "of an unsigned number must be nan or none, not ieee"),
+        (
+            lambda: Float(4, 3, "fn"),
+            "specials must be one of ieee, nan, none, fnuz, inuz, not 'fn'",
+        ),
+        (
+            lambda: Float(5, 3, signed=False),
+            "unsigned number must be nan, none or inuz, not ieee",
+        ),
         (lambda: Float(5, 3, "nan", signed=0), "signed must be True or False, not 0"),
+        (lambda: Float(5, 3, subnormals=False), "a number with a sign must have subnormal values"),
+        (lambda: Real(FP16, arithmetic=FP16), "arithmetic must be fp32 or bf16, not fp16"),
         (lambda: Float(4, 0), "fraction_bits must be an integer from 1 to 52, not 0"),
         (lambda: Float(4, 3, "nan", 1.5), "exponent_bias must be an integer .*, not 1.5"),
         (lambda: SignMagnitude(5, 0, 1), "full_scale must be True or False, not 1"),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 from tiles import small_tiles
 
 import axs6
@@ -44,6 +46,7 @@ WIDE = {(8, 23): "float32", (8, 7): "bfloat16", (5, 10): "float16"}
 IN_TORCH = {
     **{name: name for name in ("int8", "uint8", "float32", "float16", "bfloat16")},
     **{name: name for name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")},
+    **{name: name for name in ("float8_e4m3fnuz", "float8_e5m2fnuz")},
     "float4_e2m1fn": "float4_e2m1fn_x2",
 }
 """Those that torch has tensors of, as it calls them."""
@@ -97,8 +100,8 @@ def dtypes(name: str) -> list[str | None]:
     return found
 
 
-COMPOSED = ("e3m4_float32_t0", "e4m3_e8m0_t32", "tc8_e8m0_t16s2o1", "e5m2_float16_t0",
-            "e4m3fn_bfloat16_t0")  # fmt: skip
+COMPOSED = ("e3m4_float32_t0", "e4m3fnuzb11_float32", "e4m3_e8m0_t32", "tc8_e8m0_t16s2o1",
+            "e5m2_float16_t0", "e4m3fn_bfloat16_t0")  # fmt: skip
 
 DTYPES = {name: dtypes(name) for name in (*map(small_tiles, CATALOG), *COMPOSED)}
 
@@ -139,6 +142,8 @@ def test_dtypes_are_found_by_the_values_of_their_codes() -> None:
         "vsq4": "int4",
         "uint8": "uint8",
         "e3m4_float32_t0": "float8_e3m4",
+        "fp8_e4m3fnuz": "float8_e4m3fnuz",
+        "e4m3fnuzb11_float32": "float8_e4m3b11fnuz",
     }
     assert known.items() <= NUMPY.items()
     assert {"axs6", "mx9", "msfp12", "int6", "nvfp4_ue5m3"} <= set(NEITHER)
@@ -309,3 +314,15 @@ def test_wrong_pairs() -> None:
     for name in ("axs6", "mxint8", "nvfp4", "int4", "mxfp4_t1"):
         with pytest.raises(ValueError, match=f"exponent of 8 bits for each block.*, not {name}"):
             checkpoint_pair(axs6.encode(np.ones(64), name))
+
+
+@pytest.mark.parametrize("bits", ["e4m3fnuz", "e5m2fnuz"])
+def test_tensors_of_torch_in_safetensors_files(bits: str, tmp_path: Path) -> None:
+    """Their dtype is that of torch, and they come back as the same blocks."""
+    blocks = random_blocks(f"fp8_{bits}", (3, 64))
+    arrays = planar(blocks, getattr(torch, f"float8_{bits}"))
+    path = tmp_path / "planar.safetensors"
+    save_file({"codes": arrays.codes, "scale": arrays.scales[0]}, path)
+    assert f'"F8_{bits.upper()}"'.encode() in path.read_bytes()
+    found = load_file(path)
+    same(from_planar(Planar((found["scale"],), found["codes"]), blocks.format), blocks)

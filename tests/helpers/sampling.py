@@ -17,6 +17,7 @@ def properties(name: str) -> set[Property]:
     element = fmt.element
     kinds: dict[str, Any] = {
         "element": type(element).__name__,
+        "zero": bool(element.has_negative_zero),
         "special": (bool(element.has_nan), bool(element.has_infinity)),
         "scales": tuple(
             (type(level.scale).__name__, level.group if not level.blocked else "block")
@@ -25,6 +26,7 @@ def properties(name: str) -> set[Property]:
         "rule": {str(x.scale.rule) for x in fmt.levels if isinstance(x.scale, Exponent)},
         "modes": fmt.has_modes,
         "unsigned": any(isinstance(x.scale, Real) and not x.scale.dtype.signed for x in fmt.levels),
+        "ties": element.ties_away,
     }
     kinds["rule"] = ", ".join(kinds["rule"])
     return set(kinds.items())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from axs6.golden import block_dot, encode
-from axs6.golden.formats import CATALOG
+from axs6.golden.formats import ROW_FORMATS
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.shape import DotShape
@@ -14,9 +14,17 @@ from axs6.hw.fp32.number import MINUS, NAN, PLUS
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.sim.simulate import simulate
 
-FORMATS = [name for name, fmt in CATALOG.items() if fmt.element.signed]
+FORMATS = [name for name, fmt in ROW_FORMATS.items() if fmt.element.signed]
 PAIRS = ["axs6xmxint8", "mx9xmx4", "mxfp4xmxfp8_e4m3", "mxint8xmxfp4", "mxfp8_e5m2xmxfp8_e4m3"]
-COMPOSED = ["int8_e8m0_t32s4o2s2o1", "sm6q3_e5m0_t64", "e3m4_e8m0_t8", "e5m2_e4m3fn_t16"]
+COMPOSED = [
+    "int8_e8m0_t32s4o2s2o1",
+    "sm6q3_e5m0_t64",
+    "e3m4_e8m0_t8",
+    "e5m2_e4m3fn_t16",
+    "e2m1inuz_e4m3fnuz_t8",
+    "e3m2fnuz_e8m0_t8",
+    "e5m2inuz_e8m0_t32xmxfp8_e4m3",
+]
 QUICK = {("mxint8", BEHAVIOUR), ("mx9", STRUCTURE), ("mxfp4", STRUCTURE), ("nvfp4", BEHAVIOUR)}
 ITEMS = 20_000
 
@@ -70,9 +78,14 @@ def test_expected_sums_are_those_of_the_golden_model(fmt: str) -> None:
         assert np.array_equal(expected["exponent"], exponents[:, 0])
 
 
-def test_what_is_no_number() -> None:
-    """NaN and infinities of E5M2: each alone, with 0, and with one of the other sign."""
-    one, infinity, nan, zero = 0x3C, 0x7C, 0x7D, 0x00
+E5M2 = {"format": "mxfp8_e5m2", "one": 0x3C, "infinity": 0x7C, "nan": 0x7D}
+P3109 = {"format": "binary8p3se_e8m0_t32", "one": 0x40, "infinity": 0x7F, "nan": 0x80}
+
+
+@pytest.mark.parametrize("having", [E5M2, P3109], ids=["E5M2", "P3109"])
+def test_what_is_no_number(having: Any) -> None:
+    """NaN and infinities: each alone, with 0, and with one of the other sign."""
+    one, infinity, nan, zero = having["one"], having["infinity"], having["nan"], 0x00
     negative = 0x80
     rows = [
         ([one], [one], 0),
@@ -91,7 +104,7 @@ def test_what_is_no_number() -> None:
             given: Any = codes_of[index]
             row[: len(given)] = given
         items |= {f"{side}.exponent": np.full(len(rows), 127), f"{side}.codes": codes}
-    settings = BLOCK_DOT.parameters({"format": "mxfp8_e5m2", "block": 8, "view": BEHAVIOUR})
+    settings = BLOCK_DOT.parameters({"format": having["format"], "block": 8, "view": BEHAVIOUR})
     for outputs in (
         BLOCK_DOT.golden(items, settings),
         simulate("block_dot", items, **settings).outputs,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.formats import CATALOG
+from axs6.golden.formats import ROW_FORMATS
 from axs6.proof.prove import UnitProof
 
-COVERED = [name for name, fmt in CATALOG.items() if not fmt.outer]
+COVERED = [name for name, fmt in ROW_FORMATS.items() if not fmt.outer]
 
 
 def outcomes(**parameters: Any) -> set[str]:
@@ -23,6 +23,10 @@ def outcomes(**parameters: Any) -> set[str]:
         {"format": "e5m2_e8m0_t8"},
         {"format": "sm4_e4m3fn_t8"},
         {"format": "nvfp4_ue5m3"},
+        {"format": "e5m2inuz_e8m0_t8", "dtype": "bf16"},
+        {"format": "e2m1inuz_e4m3fnuz_t8"},
+        {"format": "e3m2fnuz_ue6m2inuz_t8", "view": "behaviour"},
+        {"format": "hif4", "block": 16},
     ],
     ids=str,
 )

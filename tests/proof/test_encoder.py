@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.formats import CATALOG, Exponent
+from axs6.golden.formats import ROW_FORMATS, Exponent
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
 from axs6.proof.aig import Graph
@@ -16,7 +16,7 @@ from axs6.proof.steps import NotShownError
 
 COVERED = [
     name
-    for name, fmt in CATALOG.items()
+    for name, fmt in ROW_FORMATS.items()
     if not fmt.outer and isinstance(fmt.levels[-1].scale, Exponent)
 ]
 
@@ -32,12 +32,14 @@ def outcomes(**parameters: Any) -> set[str]:
         {"block": 8},
         {"block": 8, "format": "mx4"},
         {"block": 8, "format": "mxfp8_e5m2"},
+        {"block": 8, "format": "e3m2fnuz_e8m0_t8"},
+        {"block": 8, "format": "e2m2inuz_e8m0_t8", "rounding": "toward_zero"},
         {"block": 8, "format": "mxint8-ceil", "rounding": "toward_zero"},
     ],
     ids=str,
 )
 def test_it_is_proved(parameters: dict[str, Any]) -> None:
-    """With and without NaN, infinities, shifts and subnormal elements."""
+    """With and without NaN, infinities, -0, shifts and subnormal elements."""
     assert outcomes(dtype="fp16", **parameters) == {"proved proof"}
 
 

@@ -120,16 +120,22 @@ def decoder_scales(definition: Definition) -> int:
     return zeros * prod(codes) * prod(wide)
 
 
+def fewest(definition: Definition) -> int:
+    """The smallest block that hardware has: of 8 values, and of two groups of a finer scale."""
+    return max(8, *(2 * int(level.group) for level in in_blocks(definition)[:-1]), 8)
+
+
 def encoder_scales(definition: Definition) -> int:
-    """Scales of a block under each of three outer ones, or outer scales of all sizes."""
+    """Scales of a block, under three outer ones if there are any; or outer scales of all sizes."""
     found = 256
+    outer = 3 if any(isinstance(level.group, str) for level in definition.levels) else 1
     for level in in_blocks(definition):
         if isinstance(level, Integer):
-            found = 3 * (2**level.bits - 1)
+            found = outer * (2**level.bits - 1)
         elif isinstance(level, Real):
             magnitudes = real_element(level).magnitudes
             normal = sum(x >= real_range(level)[0] for x in magnitudes)
-            found = 3 * (normal + (real_element(level).nan is not None))
+            found = outer * (normal + (real_element(level).nan is not None))
     return found
 
 
@@ -192,7 +198,7 @@ COUNTS = (
     | {f"encoder-{name}-{rule}-fp32-nearest-scales": 2**31 for name in RULES_OF for rule in Rule}
     | {f"encoder-{name}-bf16-nearest-scales": 2**15 * 256 for name in MAXIMA_OF}
     | {
-        f"decoder-{name}-{dtype}": decoder_scales(each) * 2**each.element.width * 8
+        f"decoder-{name}-{dtype}": decoder_scales(each) * 2**each.element.width * fewest(each)
         for name, each in OTHERS.items()
         for dtype in ("fp32", "bf16")
     }

@@ -24,7 +24,10 @@ class Block(NamedTuple):
 
 
 def decode_value(block: Block, index: int, definition: Definition) -> Value:
-    """The value at an index of a block, exactly; a negative one times a scale of 0 is -0."""
+    """The value at an index of a block, exactly.
+
+    Under a scale of 0 a negative number is -0, and an infinity NaN.
+    """
     value = definition.element.values[block.codes[index]]
     if isinstance(value, Fraction) and block.zero_point is not None:
         value -= block.zero_point
@@ -34,6 +37,8 @@ def decode_value(block: Block, index: int, definition: Definition) -> Value:
             return Special.NAN
         if isinstance(value, Fraction):
             value = Special.NEGATIVE_ZERO if value < 0 and not factor else value * factor
+        elif value is not Special.NEGATIVE_ZERO and not factor:
+            value = Special.NAN
     return value
 
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from axs6.golden.check.exact.blocks import Block, scale_value, tiled
 from axs6.golden.check.exact.floats import (
+    BF16,
     FP32,
     FP32_NAN,
     Special,
@@ -243,18 +244,22 @@ def _scale(
         code = _real(levels, top, above, found)
         s = real_value(code, level)
         assert isinstance(s, Fraction)
-        return code, _divided(above, s)
+        return code, _divided(above, s, level)
     if isinstance(level, Integer):
         quotient = top / (found.definition.element.largest * prod(above.factors))
         code = min(max(ceil(quotient), 1), 2**level.bits - 1)
-        return code, _divided(above, Fraction(code))
+        return code, _divided(above, Fraction(code), level)
     top = _divide(top, above)
     if isinstance(level, Exponent):
         code = exponent_code(level, top, found.definition)
         bias = 2 ** (level.bits - 1) - 1
         return code, above._replace(exponent=code - bias, top=floor_log2(top) if top else 0)
     code = 2**level.bits - 1
-    if top:
+    if not any(isinstance(x, Exponent) for x in found.definition.levels):
+        beyond = power(above.exponent - floor_log2(1 / found.definition.element.largest))
+        while code and top * power(code) >= beyond:
+            code -= 1
+    elif top:
         code = min(above.top - floor_log2(top), code)
     within = above._replace(exponent=above.exponent - code)
     return code, within._replace(top=floor_log2(top)) if top else within
@@ -266,7 +271,7 @@ def _under(level: Level, code: int, above: _Above) -> _Above:
     assert isinstance(s, Fraction)
     if isinstance(level, Exponent):
         return above._replace(exponent=floor_log2(s))
-    return _divided(above, s)
+    return _divided(above, s, level)
 
 
 def _chosen(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -> int:
@@ -320,6 +325,9 @@ def _quotient(
     times: Fraction = Fraction(1),
 ) -> Value:
     """A real scale before it is rounded to its numbers."""
+    level, largest = levels[0], found.definition.element.largest
+    if isinstance(level, Real) and level.arithmetic == "bf16":
+        return _fp32(_bf16(fp32(top * _bf16(1 / largest))) * times)
     s = _fp32(top / (found.definition.element.largest * _largest_factor(levels[1:], found)))
     for factor in above.factors:
         s = _fp32(s / factor) if isinstance(s, Fraction) else s
@@ -350,9 +358,11 @@ def _largest_factor(levels: Sequence[Level], found: _Encoding) -> Fraction:
     return Fraction(1)
 
 
-def _divided(above: _Above, s: Fraction) -> _Above:
+def _divided(above: _Above, s: Fraction, level: Level) -> _Above:
     r = above.reciprocal
-    if isinstance(r, Fraction):
+    if isinstance(level, Real) and level.arithmetic == "bf16":
+        r = _bf16(1 / s)
+    elif isinstance(r, Fraction):
         r = _fp32(r / s)
     return above._replace(factors=(*above.factors, s), reciprocal=r)
 
@@ -364,6 +374,13 @@ def _divide(x: Fraction, above: _Above) -> Fraction:
     if isinstance(above.reciprocal, Special):
         return FP32_LARGEST
     return fp32(x * above.reciprocal)
+
+
+def _bf16(x: Fraction) -> Fraction:
+    """BF16 value nearest to `x`, which is below an infinity."""
+    value = float_value(round_to_float(x, BF16), BF16)
+    assert isinstance(value, Fraction)
+    return value
 
 
 def _fp32(x: Fraction) -> Value:

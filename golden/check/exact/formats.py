@@ -2,7 +2,7 @@
 
 Nothing comes from the model or from `axs6.golden.formats`; what the definitions say is stated
 again: OCP MX v1.0, OCP FP8, the shared-microexponents paper (BFP, MSFP,
-MX9, MX6, MX4, VSQ: its Tables I and II) and NVFP4.
+MX9, MX6, MX4, VSQ: its Tables I and II), NVFP4, and HiF4 (arXiv 2602.11287).
 """
 
 from bisect import bisect_right
@@ -28,6 +28,7 @@ class Element:
         fields: power of two of each code's exponent field; none for a fixed point.
         nan: the code that NaN gets, if there is one.
         zero_sign: whether -0.0 keeps its sign.
+        away: whether halves go to the larger magnitude.
     """
 
     values: Table
@@ -35,6 +36,7 @@ class Element:
     fields: tuple[int, ...] = ()
     nan: int | None = None
     zero_sign: bool = True
+    away: bool = False
 
     @property
     def width(self) -> int:
@@ -63,8 +65,13 @@ class Element:
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """The same, counted in the smallest above 0, of which all are multiples."""
-        return tuple(int(x / self.magnitudes[1]) for x in self.magnitudes)
+        """The same, counted in steps."""
+        return tuple(int(x / self.step) for x in self.magnitudes)
+
+    @property
+    def step(self) -> Fraction:
+        """The smallest step between magnitudes, of which all are multiples."""
+        return self.magnitudes[1] - self.magnitudes[0]
 
     @cached_property
     def codes(self) -> dict[Value, int]:
@@ -75,15 +82,15 @@ class Element:
 
     def below(self, x: Fraction) -> int:
         """The place of the largest magnitude that is not above `x` >= 0."""
-        return bisect_right(self.counts, floor(x / self.magnitudes[1])) - 1
+        return bisect_right(self.counts, floor(x / self.step)) - 1
 
     def nearest(self, x: Fraction) -> int:
-        """The place of the magnitude nearest to `x` >= 0, ties to the even place."""
+        """The place of the magnitude nearest to `x` >= 0, ties to the even place or away from 0."""
         low = self.below(x)
         if low == len(self.magnitudes) - 1:
             return low
         beyond = 2 * x - self.magnitudes[low] - self.magnitudes[low + 1]
-        return low + (beyond > 0 or (beyond == 0 and low % 2 == 1))
+        return low + (beyond > 0 or (beyond == 0 and (self.away or low % 2 == 1)))
 
 
 class Exponent(NamedTuple):
@@ -112,7 +119,8 @@ class Integer(NamedTuple):
 class Real(NamedTuple):
     """A positive floating-point number of the given fields; with or without a zero point.
 
-    An unsigned one has no bit for a sign.
+    An unsigned one has no bit for a sign. One that is always normal has a hidden one in every code,
+    and so no zero. Arithmetic "bf16" rounds the scale and its reciprocal to BF16.
     """
 
     group: int | str
@@ -122,6 +130,8 @@ class Real(NamedTuple):
     bias: int | None = None
     zero_point: bool = False
     signed: bool = True
+    always_normal: bool = False
+    arithmetic: str = "fp32"
 
     @property
     def bits(self) -> int:
@@ -161,18 +171,20 @@ class Definition(NamedTuple):
         return max((x.group for x in self.levels if isinstance(x.group, int)), default=32)
 
 
-def sign_magnitude(bits: int, unit: Fraction, zero_sign: bool = True) -> Element:
+def sign_magnitude(
+    bits: int, unit: Fraction, zero_sign: bool = True, away: bool = False
+) -> Element:
     """A sign above a magnitude of `bits` bits, in units."""
     positive = [q * unit for q in range(2**bits)]
     negative = [negated(x) for x in positive]
-    return Element((*positive, *negative), bits - 1, zero_sign=zero_sign)
+    return Element((*positive, *negative), bits - 1, zero_sign=zero_sign, away=away)
 
 
-def twos_complement(bits: int, unit: Fraction) -> Element:
+def twos_complement(bits: int, unit: Fraction, away: bool = False) -> Element:
     """Two's complement of `bits` bits, in units."""
     half = 2 ** (bits - 1)
     counts = [*range(half), *range(-half, 0)]
-    return Element(tuple(q * unit for q in counts), bits - 2, zero_sign=False)
+    return Element(tuple(q * unit for q in counts), bits - 2, zero_sign=False, away=away)
 
 
 def unsigned(bits: int) -> Element:
@@ -182,31 +194,47 @@ def unsigned(bits: int) -> Element:
 
 @cache
 def floating(
-    e: int, m: int, specials: str, bias: int | None = None, signed: bool = True
+    e: int,
+    m: int,
+    specials: str,
+    bias: int | None = None,
+    signed: bool = True,
+    always_normal: bool = False,
 ) -> Element:
     """A sign, e bits of a biased exponent and m of a fraction, with subnormal values.
 
-    Without a sign, the exponent is on top.
+    Without a sign, the exponent is on top. Where values are always normal, the field 0 is one as
+    all others.
 
     `specials` is "ieee" where the largest exponent field holds infinities and NaN, "nan" where the
-    magnitude of all ones alone is NaN, "none" where every code is a number.
+    magnitude of all ones alone is NaN, "none" where every code is a number. Numbers with one zero
+    and one NaN, "fnuz" and "inuz", have a NaN in place of -0 or, without a sign, as the last code;
+    "inuz" has infinities too, as the last of the other codes of each sign.
     """
-    bias = 2 ** (e - 1) - 1 if bias is None else bias
+    one_zero = specials in ("fnuz", "inuz")
+    bias = 2 ** (e - 1) - (not one_zero) if bias is None else bias
+    last = 2 ** (e + m) - 1
     values: list[Value] = []
     fields = []
     for code in range(2 ** (signed + e + m)):
         field, fraction = code >> m & 2**e - 1, code & 2**m - 1
-        exponent = max(field, 1) - bias
-        significand = fraction + (2**m if field else 0)
+        subnormal = field == 0 and not always_normal
+        exponent = field + subnormal - bias
+        significand = fraction + (0 if subnormal else 2**m)
         magnitude: Value = significand * power(exponent - m)
         if specials == "ieee" and field == 2**e - 1:
             magnitude = Special.NAN if fraction else Special.INFINITY
-        if specials == "nan" and code % 2 ** (e + m) == 2 ** (e + m) - 1:
+        if specials == "nan" and code % 2 ** (e + m) == last:
+            magnitude = Special.NAN
+        if specials == "inuz" and code % 2 ** (e + m) == last - (not signed):
+            magnitude = Special.INFINITY
+        if one_zero and code == (last + 1 if signed else last):
             magnitude = Special.NAN
         values.append(negated(magnitude) if code >> e + m else magnitude)
         fields.append(exponent)
-    quiet = {"ieee": (2**e - 1 << m) + 2 ** (m - 1), "nan": 2 ** (e + m) - 1, "none": None}
-    return Element(tuple(values), m, tuple(fields), quiet[specials])
+    quiet = {"ieee": (2**e - 1 << m) + 2 ** (m - 1), "nan": last, "none": None}
+    nan = (last + 1 if signed else last) if one_zero else quiet[specials]
+    return Element(tuple(values), m, tuple(fields), nan)
 
 
 NEGATED: Final[dict[Special, Value]] = {
@@ -227,7 +255,7 @@ def negated(x: Value) -> Value:
 @cache
 def real_element(level: Real) -> Element:
     """The table of a real scale of 16 bits or fewer."""
-    return floating(*level[1:5], level.signed)
+    return floating(*level[1:5], level.signed, level.always_normal)
 
 
 def real_value(code: int, level: Real) -> Value:
@@ -286,12 +314,22 @@ CATALOG: Final[dict[str, Definition]] = {
     "mxint8": Definition(twos_complement(8, power(-6)), (Exponent(32),)),
     "nvfp4": Definition(floating(2, 1, "none"), (Real(16, 4, 3, "nan"), Real("tensor"))),
     "nvfp4_ue5m3": Definition(floating(2, 1, "none"), (Real(16, 5, 3, "nan", signed=False),)),
+    "hif4": Definition(
+        sign_magnitude(3, power(0), away=True),
+        (
+            Shift(4, 1),
+            Shift(8, 1),
+            Real(64, 6, 2, "nan", 48, signed=False, always_normal=True, arithmetic="bf16"),
+        ),
+    ),
     "msfp16": _bfp(7, 16),
     "msfp12": _bfp(3, 16),
     "fp8_block": Definition(floating(4, 3, "nan"), (Real(128),), rows=128),
     "mxfp8_32x32": Definition(floating(4, 3, "nan"), (Exponent(32),), rows=32),
     "fp8_e4m3": _scaled(floating(4, 3, "nan")),
     "fp8_e5m2": _scaled(floating(5, 2, "ieee")),
+    "fp8_e4m3fnuz": _scaled(floating(4, 3, "fnuz")),
+    "fp8_e5m2fnuz": _scaled(floating(5, 2, "fnuz")),
     "int8": _scaled(twos_complement(8, power(0))),
     "int6": _scaled(twos_complement(6, power(0))),
     "int4": _scaled(twos_complement(4, power(0))),

@@ -27,7 +27,7 @@ CHANGED = (
 """One accumulator for each property that no named one has with the others."""
 
 NAMED = tuple(name for name, how in ACCUMULATORS.items() if how.output is not None)
-FLOATS = ("mxfp8_e4m3", "mxfp8_e5m2", "fp8_e5m2", "mxfp4")
+FLOATS = ("mxfp8_e4m3", "mxfp8_e5m2", "fp8_e5m2", "mxfp4", "e5m2inuz_e8m0_t32")
 OTHERS = ("axs6", "mx9", "mxint8", "nvfp4", "vsq8", "uint8")
 MIXED = (("mxfp8_e4m3", "mxfp8_e5m2"), ("mxfp8_e5m2", "axs6"), ("mxint8", "mxfp4"))
 

@@ -24,12 +24,14 @@ EDGES = (
     *("e3m2fnb-50_e8m0-rceil_t32", "e3m2fnb55_e5m0-rceil_t32", "sm4q55_e8m0-rceil_t64s8o4"),
     *("e2m1fn_bfloat16_t16", "int8_bfloat16_t16_float32_t0", "e5m2_float16_t32"),
     *("e4m3fn_e5m2_t16_float32_t0", "int4_float32_t32", "sm6z_u8_t16_float32_t0"),
+    *("e5m2inuz_e8m0-rceil_t32", "e3m2fnuz_ue6m2inuz_t16", "e2m1inuz_e4m3fnuz_t16_float32_t0"),
 )
 """Composed formats whose scales or elements end at other places than those with names."""
 
 ELEMENTS = (
     *("e1m1fn", "e1m6fn", "e2m1", "e2m1n", "e2m1fn", "e2m3fn", "e2m5n", "e3m2", "e3m2fn", "e3m4fn"),
     *("e4m1fn", "e4m3", "e4m3f", "e4m3fn", "e5m1fn", "e5m2", "e5m2fn", "e4m3fnb8", "e5m2fnb20"),
+    *("e4m3fnuz", "e5m2fnuz", "e1m6inuz", "e3m2inuz", "e4m3fnuzb11"),
     *("e3m2fnb-50", "e3m2fnb55", "e4m3fnb-40", "e4m3b50", "sm2", "sm4", "sm8", "tc2", "tc4", "tc8"),
     *(
         "int6",
@@ -54,6 +56,7 @@ LEVELS = (
     *EXPONENTS,
     *(f"e8m0-{rule}_{group}" for group, rule in zip(SHIFTS, (*Rule, *Rule), strict=True)),
     *("float32_t32", "bfloat16_t16", "float16_t8", "e4m3fn_t16", "e5m2_t64", "e3m4f_t16"),
+    *("e4m3fnuz_t16", "ue6m2inuz_t16"),
     *(f"{inner}_float32_t0" for inner in ("e4m3fn_t16", "bfloat16_t16", "float16_t32", "u1_t32")),
     *("float32", "float32_t0", "e4m3fn_t16_float32", "u4_t16_float32_t0", "u16_t16_float32_t0"),
 )

@@ -1,6 +1,7 @@
 """Models in folders: shards, an index, documents, and encoding with each kind."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from axs6.files.checkpoints import (
     encode_checkpoint,
     open_checkpoint,
 )
-from axs6.golden.formats import block_format
+from axs6.golden.formats import CHANNEL, BlockFormat, block_format
 
 INDEX = "model.safetensors.index.json"
 CONFIG = {"model_type": "llama", "hidden_size": 128}
@@ -92,13 +93,15 @@ def _encoded(values: Any, layout: Any) -> Any:
     if part.rows < 2:
         blocks = axs6.encode(values, layout.format)
         return _loaded(blocks, layout) if len(layout.scales) > 1 else axs6.decode(blocks)
+    (level,) = layout.format.levels
+    channel = BlockFormat(layout.element, (replace(level, group=CHANNEL, rows=1),))
     out = np.zeros(values.shape, np.float32)
     for where in np.ndindex(values.shape[:-2]):
         for r in range(0, values.shape[-2], part.rows):
             for c in range(0, values.shape[-1], part.values):
                 tile = (*where, slice(r, r + part.rows), slice(c, c + part.values))
                 row = np.asarray(values[tile]).reshape(1, -1)
-                out[tile] = axs6.decode(axs6.encode(row, layout.format)).reshape(out[tile].shape)
+                out[tile] = axs6.decode(axs6.encode(row, channel)).reshape(out[tile].shape)
     return out
 
 

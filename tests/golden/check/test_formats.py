@@ -111,6 +111,12 @@ def zero_without_sign(x, blocks):
     return replace(blocks, codes=np.where(blocks.codes == sign, np.uint8(0), blocks.codes))
 
 
+def nan_for_zero(x, blocks):
+    """A sign on all negative values, which makes NaN of those that round to 0."""
+    sign = np.signbit(x) & (blocks.codes == 0)
+    return replace(blocks, codes=np.where(sign, np.uint8(0x80), blocks.codes))
+
+
 def no_clamp(x, blocks):
     """What lies above 127.5/64 rounds to 128, the most negative code."""
     above = np.abs(over_scale(x, blocks)) >= 127.5 / 64
@@ -139,14 +145,34 @@ def scale_below_a_sign(x, blocks):
     return replace(blocks, scales=(np.minimum(scales, np.uint8(0x7E)),))
 
 
+def shift_of_the_group_above(x, blocks):
+    """The shift of 4 values below the largest of their 8, as under exponents."""
+    scale, coarse, fine = blocks.scales
+    eight, four = (np.abs(x).reshape(*x.shape[:-1], -1, k).max(axis=-1) for k in (8, 4))
+    apart = np.frexp(np.repeat(eight, 2, axis=-1))[1] - np.frexp(four)[1]
+    shifts = np.minimum(apart, 1).astype(np.uint8)
+    return replace(blocks, scales=(scale, coarse, shifts.reshape(fine.shape)))
+
+
+def ties_to_even(x, blocks):
+    """The even one of two codes that are equally near."""
+    element = replace(blocks.format.element, ties_away=False)
+    found = encode(x, replace(blocks.format, element=element), nonfinite="saturate")
+    return replace(blocks, codes=found.codes.reshape(blocks.codes.shape))
+
+
 @pytest.mark.parametrize(
     ("change", "name", "check"),
     [
+        (shift_of_the_group_above, "hif4", RANDOM),
+        (ties_to_even, "hif4", THRESHOLDS),
         (half_up, "mxfp4", THRESHOLDS),
         (emax_too_small, "mxfp4", RANDOM),
         (shift_one_binade_late, "mx6", RANDOM),
         (zero_without_sign, "mxfp8_e4m3", SPECIAL),
         (zero_without_sign, "msfp12", SPECIAL),
+        (nan_for_zero, "fp8_e4m3fnuz", SPECIAL),
+        (nan_for_zero, "fp8_e5m2fnuz", RANDOM),
         (no_clamp, "mxint8", THRESHOLDS),
         (divided_by_the_scale, "int8", THRESHOLDS),
         (integer_above, "vsq4", THRESHOLDS),

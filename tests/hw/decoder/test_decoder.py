@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Const, Module, Value
 from sampling import few
 
 import axs6.hw.decoder.read
@@ -33,6 +33,9 @@ COMPOSED = (
     "e5m2_u4_t8_float32_t0",  # infinities times 0
     "int3_e8m0",
     "uint4_float32_uint4_t8",
+    "e5m2inuz_e8m0_t8",  # NaN in place of -0, infinities of all ones
+    "e3m2fnuz_ue6m2inuz_t8",
+    "e2m1inuz_e4m3fnuz_t8_float32",
 )
 
 CASES = [(name, tuple(OUTPUT_DTYPES)[k % 2]) for k, name in enumerate([*CATALOG, *COMPOSED])]
@@ -172,6 +175,15 @@ def test_a_wrong_decoder_is_caught(
     assert difference(UNIT.build(**parameters), parameters) is not None
 
 
+@pytest.mark.parametrize("name", ["e3m2fnuz_e8m0_t8", "e2m1inuz_float32"])
+def test_a_minus_zero_in_the_place_of_nan_is_caught(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(axs6.hw.decoder.read, "is_nan", lambda element, code: Const(0, 1))
+    parameters = settings(name, "bf16")
+    assert difference(UNIT.build(**parameters), parameters) is not None
+
+
 def test_the_top_bit_of_an_unsigned_scale_taken_as_a_sign_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -182,6 +194,15 @@ def test_the_top_bit_of_an_unsigned_scale_taken_as_a_sign_is_caught(
     assert difference(UNIT.build(**parameters), parameters) is None
     monkeypatch.setattr(axs6.hw.decoder.read, "split", below_a_sign)
     assert difference(UNIT.build(**parameters), parameters) is not None
+
+
+def test_subnormal_values_in_a_scale_without_them_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parameters = {**settings("hif4", "fp32"), "block": 16}
+    unit = UNIT.build(**parameters)
+    monkeypatch.setattr(Float, "first_normal", 1)
+    assert difference(unit, parameters) is not None
 
 
 @pytest.mark.parametrize("name", ["e2m1fn_e5m2_t8", "nvfp4_ue5m3", "nvfp4"])

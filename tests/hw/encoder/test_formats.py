@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Cat, Module, Value
 from numpy.typing import NDArray
 
-from axs6.golden.formats import CATALOG, Exponent, Integer, Real, Rule, Shift, block_format
+from axs6.golden.formats import ROW_FORMATS, Exponent, Integer, Real, Rule, Shift, block_format
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import Rounding
+from axs6.hw.encoder import scaled_steps
 from axs6.hw.encoder.feedback import PairDecoded
 from axs6.hw.encoder.format_lanes import RoundMagnitudeLane
 from axs6.hw.encoder.scaled_lanes import TimesReciprocalLane
-from axs6.hw.encoder.scaled_steps import RoundScale
 from axs6.hw.registry import find
 from axs6.hw.units.encoder import encoder_corners
 from axs6.hw.units.unit import Unit
@@ -29,7 +29,7 @@ ENCODER, FEEDBACK = find("encoder"), find("feedback_encoder")
 
 ENCODED = [
     name
-    for name, fmt in CATALOG.items()
+    for name, fmt in ROW_FORMATS.items()
     if not fmt.has_modes and all(isinstance(x.scale, Exponent | Shift) for x in fmt.levels)
 ]
 """Formats that have names and encoders in words; AXS-6 is in other tests."""
@@ -86,9 +86,11 @@ COMPOSED = [
     {"format": "int8_e4m0-ceil_t8s4o2s2o1", "dtype": "bf16"},
     {"format": "e2m3f_e4m0_t8", "dtype": "bf16", "rounding": "toward_zero"},
     {"format": "sm5d_e6m0-even_t8", "dtype": "bf16"},
+    {"format": "e3m2fnuz_e8m0_t8", "dtype": "fp16", "rounding": "toward_zero"},
+    {"format": "e5m2inuz_e5m0-rceil_t8", "dtype": "bf16"},
     {"format": "int4q0_e5m0_t8", "dtype": "fp32", "rounding": "stochastic"},
 ]
-"""Exponents of few bits, and units that are divided."""
+"""Exponents of few bits, units that are divided, and zeros without a sign."""
 
 OTHERS = [
     {"format": "int8_e4m0-ceil_t16s8o2s2o1", "dtype": "bf16"},
@@ -127,6 +129,9 @@ FEW_SCALED = [
     {"format": "vsq4", "dtype": "fp16", "block": 8, "rounding": "toward_zero"},
     {"format": "fp8_e4m3", "dtype": "fp32", "block": 8, "rounding": "stochastic"},
     {"format": "e5m2_float32_t8", "dtype": "bf16"},
+    {"format": "e2m1inuz_e4m3fnuz_t8_float32", "dtype": "fp16", "rounding": "stochastic"},
+    {"format": "e3m2fnuz_ue6m2inuz_t8", "dtype": "bf16"},
+    {"format": "fp8_e5m2fnuz", "dtype": "fp32", "block": 8},
 ]
 """An outer scale, one of a block, both, and integers; elements with all kinds of NaN."""
 
@@ -281,6 +286,19 @@ def test_the_sample_has_every_kind_of_scale() -> None:
     assert {each.get("rounding", "nearest") for each in FEW_SCALED} == set(Rounding)
 
 
+@pytest.mark.parametrize("name", ["e4m3fnuz_e8m0_t8", "e2m1inuz_float32"])
+def test_nan_for_a_negative_value_that_rounds_to_zero_is_caught(
+    name: str, planted: pytest.MonkeyPatch
+) -> None:
+    def signed(self: RoundMagnitudeLane, magnitude: Value) -> Value:
+        return Cat(magnitude, self.shifted.sign)
+
+    planted.setattr(RoundMagnitudeLane, "_signed", signed)
+    found = difference({"format": name, "dtype": "bf16", "block": 8})
+    assert found is not None
+    assert found.startswith("block.codes")
+
+
 def test_rounding_half_up_is_caught(planted: pytest.MonkeyPatch) -> None:
     def half_up(self: RoundMagnitudeLane, word: Value) -> Value:
         return word[1:] + word[0]
@@ -316,7 +334,7 @@ def test_products_that_are_cut_are_caught(planted: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_scales_that_are_rounded_up_are_caught(planted: pytest.MonkeyPatch) -> None:
     """The scale of a block rounded half up, not to even."""
-    planted.setattr(RoundScale, "half", staticmethod(lambda held, dropped: 1 << dropped - 1))
+    planted.setattr(scaled_steps, "half", lambda held, dropped: 1 << dropped - 1)
     found = difference({"format": "e2m1fn_e4m3fn_t8", "dtype": "bf16"})
     assert found is not None
     assert found.startswith("block.scale")

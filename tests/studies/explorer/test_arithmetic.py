@@ -47,7 +47,9 @@ def test_conformance_vectors(tab: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "name"),
     [
-        ("beyond === 0n && floor % 2n === 1n", "beyond === 0n", "mxfp8_e4m3"),
+        ("beyond === 0n && up", "beyond === 0n", "mxfp8_e4m3"),
+        ('rounding === "away" || floor', "floor", "hif4"),
+        ("format.element.emax + above.exponent", "format.element.emax", "hif4"),
         ("bitLength(x.n) - bitLength(x.d)", "bitLength(x.n) - bitLength(x.d) - 1", "mx6"),
         ("lane.negative && magnitude", "lane.negative", "int8"),
         ("above.reciprocal ? fp32(times(x, above.reciprocal))", "above.reciprocal ? x", "nvfp4"),
@@ -123,12 +125,17 @@ COMPOSED = (
         "sm6d_e8m0_t32",
         "e3m4_e5m0_t8",
     ),
+    *("int4a_ue6m2b3h_t32s8o2s4o1", "tc5a_e4m3fn-bf16_t16s4o3"),
     *(
         "int6_u8_t16_float32_t0",
         "e2m1fn_e4m3fn_t8_float32",
         "uint4_float32_uint4_t32",
         "int8_ue6m2fb9_t8_ue4m3n_t32_float32",
         "e5m2n_ue5m3fn_t8",
+        "e4m3b11fnuz_e8m0_t8",
+        "e2m1inuz_e4m3fnuz_t8_float32",
+        "binary6p3se_binary8p3ue_t8",
+        "binary8p4sf_binary8p3uf_t8",
         "sm4z_e6m0n_t4",
     ),
     *(
@@ -174,10 +181,13 @@ def test_strings_rules_and_roundings(tab: Any, fmt: str) -> None:
             same(ours, expected, size)
 
 
+TILES = ("mxfp4_t16x32", "nvfp4_t16x16", "mx9-ceil_t4x16", "int8_e8m0_t1x16", "fp8_block_t128")
+
+
 def test_strings_are_read_as_the_model_reads_them(tab: Any) -> None:
     catalog = {name: describe(fmt) for name, fmt in CATALOG.items()}
     read = "([text, catalog]) => readFormat(text, catalog)"
-    for text in (*COMPOSED, "mxfp4-rceil", "mx9-even_t32", *map(str, CATALOG.values())):
+    for text in (*COMPOSED, *TILES, "mxfp4-rceil", "mx9-even_t32", *map(str, CATALOG.values())):
         found = tab.evaluate(read, [text, catalog])
         assert found == describe(block_format(text)), text
         bits = tab.evaluate("(fmt) => formatOf(fmt).bits", found)
@@ -210,6 +220,8 @@ REFUSED = """([text, catalog]) => {
         *("int8_e8m0_t8_u4_t32_float32_t0_t8", "e4m3fn_e8m0_t16s32o1", "int4_u4_t0_float32"),
         *("e4m9fn_e8m0_t32", "e4m3fnb99_e8m0_t32", "int8_e8m10_t32", "int8_e5m2b-130_t32"),
         *("int8_e1m1_t32", "uint8_float32_uint4", "int08_float32", "int8_e8m0_t32_modes"),
+        *("int8_e8m0_t3x32", "int8_float32_t8x0", "int8_e8m0_t4x32_float32_t0", "fp8_e4m3_t4x16"),
+        *("e2m1fn_e4m3fn_t4x16_float32_t32", "sm6dz_e8m0f_t8x32_modes", "int8_e8m0_t2048x32"),
         *("sm6dz_e8m0f_t64_modes", "ue5m3_e8m0_t32", "e2m1fn_ue8m3_t16", "e2m1fn_ue5m12_t16"),
     ],
 )

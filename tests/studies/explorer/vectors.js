@@ -2,9 +2,13 @@
 const hexadecimal = (list) => list.split(",").map((word) => parseInt(word, 16));
 const patternsOf = (values) => values.map((value) => fp32Pattern(value).toString(16)).join(",");
 
+// Of formats with tiles, the arrays of one row: the page has no others.
 function wrongArrays(text, description) {
   const format = formatOf(description);
-  return wrongLines(text, ([rounding, nonfinite, values]) => {
+  const tiled = description.levels.some((level) => level.rows > 1);
+  const lines = text.split("\n").filter((line) => !tiled || line.split(" ")[3] === "1");
+  return wrongLines(lines.join("\n"), ([rounding, nonfinite, ...rest]) => {
+    const values = rest[rest.length - 1];
     const encoded = encode(hexadecimal(values).map(doubleOf), format, { rounding, nonfinite });
     return [packed(fieldsOf(encoded)).join(""), patternsOf(decode(encoded))];
   });

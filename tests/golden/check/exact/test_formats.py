@@ -35,6 +35,9 @@ from axs6.golden.check.exact.formats import (
 PUBLIC = {
     ml_dtypes.float8_e4m3fn: (4, 3, "nan"),
     ml_dtypes.float8_e5m2: (5, 2, "ieee"),
+    ml_dtypes.float8_e4m3fnuz: (4, 3, "fnuz"),
+    ml_dtypes.float8_e5m2fnuz: (5, 2, "fnuz"),
+    ml_dtypes.float8_e4m3b11fnuz: (4, 3, "fnuz", 11),
     ml_dtypes.float8_e3m4: (3, 4, "ieee"),
     ml_dtypes.float6_e3m2fn: (3, 2, "none"),
     ml_dtypes.float6_e2m3fn: (2, 3, "none"),
