@@ -1,5 +1,6 @@
 """Named tensor and matrix cores beside MMA-Sim, which models measured silicon: the same bits."""
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +16,7 @@ pytestmark = pytest.mark.peers
 
 ROWS, LENGTH = 100, 256
 DTYPES = {"e5m2": "float8_e5m2", "e4m3": "float8_e4m3fn"}
-FNUZ = {"e5m2": "float8_e5m2fnuz", "e4m3": "float8_e4m3fnuz"}
-"""The same codes with half the values, without infinities, and with NaN in place of -0."""
+AMD_DTYPES = {"e5m2fnuz": "float8_e5m2fnuz", "e4m3fnuz": "float8_e4m3fnuz"}
 PLACES = {"e3m2": 0, "e2m3": 0, "e2m1": 2}
 """Elements that MMA-Sim takes in bytes, and the lowest bit there."""
 
@@ -35,8 +35,7 @@ class Core(NamedTuple):
         arch, shape: its arguments.
         elements: of both operands.
         scales: of blocks, as in strings of formats; none for products without.
-        as_dtype: dtype of the operands, where it is not that of the elements; "fnuz" for that with
-            half the values.
+        as_dtype: dtype of the operands, where it is not that of the elements.
         module: of MMA-Sim.
     """
 
@@ -76,6 +75,7 @@ def half_cores():
         ("turing_to_fp16", "Turing", "16n8k8"),
         ("ampere_to_fp16", "Ampere", "16n8k16"),
         ("hopper_to_fp16", "Hopper", "16n8k16"),
+        ("hopper_k8_to_fp16", "Hopper", "16n8k8"),
     ):
         yield Core(name, "MMA", arch, f"m{k}.f16.f16.f16.f16", e5m2, "", "float16")
     for pair in (e5m2, ("e4m3", "e5m2"), ("e4m3", "e4m3")):
@@ -97,7 +97,7 @@ def half_cores():
 def matrix_cores():
     """Matrix cores of AMD."""
     e5m2, mx, amd = ("e5m2", "e5m2"), "e8m0_t32", "amd"
-    products = ("e2m3", "e2m3"), "e4m3fn_t16"  # of eight significant bits
+    wide = ("e2m3", "e2m3"), "e4m3fn_t16"  # of eight significant bits
     for arch, name, suffix in (
         ("CDNA1", "cdna1", "f32_32x32x8f16"),
         ("CDNA2", "cdna2", "f32_32x32x8f16"),
@@ -105,7 +105,7 @@ def matrix_cores():
     ):
         yield Core(name, "MFMA", arch, suffix, e5m2, "", "float16", amd)
         if name != "cdna3":
-            yield Core(name, "MFMA", arch, suffix, *products, "float16", amd)
+            yield Core(name, "MFMA", arch, suffix, *wide, "float16", amd)
     for arch, name, suffix in (
         ("CDNA1", "cdna1_bf16", "f32_32x32x4bf16"),
         ("CDNA2", "cdna2_bf16", "f32_32x32x4bf16"),
@@ -114,15 +114,14 @@ def matrix_cores():
     ):
         yield Core(name, "MFMA", arch, suffix, e5m2, mx, "bfloat16", amd)
         if name != "cdna3":
-            yield Core(name, "MFMA", arch, suffix, *products, "bfloat16", amd)
+            yield Core(name, "MFMA", arch, suffix, *wide, "bfloat16", amd)
     for arch, suffix in (("CDNA1", "f32_32x32x2f32"), ("CDNA3", "f32_32x32x2_f32")):
         yield Core("cdna_fp32", "MFMA", arch, suffix, e5m2, mx, "float32", amd)
-        yield Core("cdna_fp32", "MFMA", arch, suffix, *products, "float32", amd)
+        yield Core("cdna_fp32", "MFMA", arch, suffix, *wide, "float32", amd)
     yield Core("cdna3_xf32", "MFMA", "CDNA3", "f32_16x16x8_xf32", e5m2, mx, "float32", amd)
-    for pair in (e5m2, ("e4m3", "e5m2"), ("e4m3", "e4m3")):
-        types = "_".join({"e5m2": "bf8", "e4m3": "fp8"}[x] for x in pair)
-        suffix = f"f32_16x16x32_{types}"
-        yield Core("cdna3_fp8", "MFMA", "CDNA3", suffix, pair, mx, "fnuz", amd)
+    for pair in product(AMD_DTYPES, repeat=2):
+        types = "_".join({"e5m2fnuz": "bf8", "e4m3fnuz": "fp8"}[x] for x in pair)
+        yield Core("cdna3_fp8", "MFMA", "CDNA3", f"f32_16x16x32_{types}", pair, module=amd)
 
 
 def tensor_cores():
@@ -159,7 +158,7 @@ def operand(core, element, seed):
 
     A few rows have NaN and infinities.
     """
-    suffix = "" if element == "e5m2" else "fn"
+    suffix = "" if element in ("e5m2", *AMD_DTYPES) else "fn"
     fmt = block_format(f"{element}{suffix}_{core.scales or 'float32_t32'}")
     rng = np.random.default_rng(seed)
     kind, width = np.arange(ROWS)[:, None] % 5, fmt.element.width
@@ -179,10 +178,7 @@ def operand(core, element, seed):
         few = (np.arange(ROWS)[:, None] % 25 == 7) & (rng.random(codes.shape) < 0.02)
         codes = np.where(few, rng.choice(np.flatnonzero(special), codes.shape), codes)
     scale = fmt.levels[0].scale
-    if core.as_dtype == "fnuz":
-        codes = np.where(fmt.element.infinite_codes[codes] | (codes == 0x80), 0, codes)
-        scales = np.full(shape, scale.bias - 1, np.uint8)  # of 1/2
-    elif core.scales:
+    if core.scales:
         top = scale.largest_code
         middle = rng.integers(0, top + 1, (ROWS, 1))
         tiny = rng.integers(top // 5, top // 3 + 1, (ROWS, 1))
@@ -202,14 +198,11 @@ def tensors(core, element, x):
     """Elements and scales as MMA-Sim takes them."""
     codes = torch.from_numpy(x.codes.reshape(ROWS, LENGTH))
     scales = torch.from_numpy(x.scales[0])
-    if core.as_dtype == "fnuz":
-        nan = torch.from_numpy(x.format.element.nan_codes[x.codes].reshape(ROWS, LENGTH))
-        return torch.where(nan, 0x80, codes).view(getattr(torch, FNUZ[element])), None
     if core.as_dtype:
         values = torch.from_numpy(axs6.decode(x, dtype="float64"))
         return values.to(getattr(torch, core.as_dtype)), None
-    if element in DTYPES:
-        codes = codes.view(getattr(torch, DTYPES[element]))
+    if dtype := {**DTYPES, **AMD_DTYPES}.get(element):
+        codes = codes.view(getattr(torch, dtype))
     elif core.name == "blackwell_fp4":
         codes = codes[:, ::2] << 4 | codes[:, 1::2]
     else:
@@ -261,6 +254,65 @@ def test_products(core, peer):
     assert lost.any() == (core.shape in WITHOUT_NAN)
     assert ((ours != theirs) & ~lost).sum() == 0
     assert (ours == nan).any() or not left.format.element.has_nan
-    if "e8m0" in core.scales and core.as_dtype != "fnuz" and how.flush is None:
+    if "e8m0" in core.scales and how.flush is None:
         magnitudes = ours & 0x7FFFFFFF
         assert ((magnitudes > 0) & (magnitudes < 1 << 23)).sum() > 50  # subnormal
+
+
+FIELDS = {
+    "MMA_T_FDPA": lambda op, k: (min(k, op.L_max), op.F, op.e_zero, op.rho),
+    "MMA_ST_FDPA": lambda op, k: (min(k, op.L_max), op.F, op.e_zero, op.rho),
+    "MMA_GST_FDPA": lambda op, k: (min(k, op.L_max), op.F, op.e_zero, op.rho),
+    "MMA_TR_FDPA": lambda op, k: (min(k, op.L_max), op.F, op.F2, 1),
+    "MMA_GTR_FDPA": lambda op, k: (min(k, op.L_max), op.F, op.F2, 2),
+    "MMA_E_FDPA": lambda op, k: min(k, op.L_max),
+    "MMA_FTZ_MUL_ADD": lambda op, k: op.P,
+    "MMA_FMA": lambda op, k: 1,
+}
+"""What decides the bits of an operation of MMA-Sim, beside the type of operands."""
+
+
+def described(how):
+    """The same of an accumulator."""
+    if how.sum_fraction is not None:
+        return how.reduction, how.fraction, how.sum_fraction, how.groups
+    if how.fraction is None:
+        return how.reduction
+    output = {"fp32": "RZ-FP32", "fp16": "RNE-FP16"}.get(how.output.name, "RZ-E8M13")
+    return how.reduction, how.fraction, how.least, output
+
+
+def test_every_instruction_has_a_name(peer):
+    """All but those of FP64, whose results are wider."""
+    named = {described(how) for how in ACCUMULATORS.values() if how.reduction}
+    for module in ("nv_ptx", "amd"):
+        found = peer("mmasim", f"mmasim.{module}")
+        for operation, arch, shape in instructions(found):
+            op = getattr(found, operation)(arch, shape)
+            if op.a_type == torch.float64:
+                continue
+            arithmetic = op.arithmetic_op
+            fields = FIELDS[type(arithmetic).__name__](arithmetic, op.k)
+            assert fields in named, (arch, shape)
+
+
+def instructions(module):
+    """Classes of operations of MMA-Sim, with architectures and shapes that they have."""
+    if module.__name__.endswith("amd"):
+        from mmasim.amd.isa_mfma import arch_mfma_suffix as suffixes
+
+        tables = {"MFMA": suffixes}
+    else:
+        from mmasim.nv_ptx import isa_mma, isa_tcgen05mma, isa_wgmma
+
+        tables = {
+            "MMA": isa_mma.mma_shape_and_type,
+            "MMABlockScale": isa_mma.mma_block_scale_shape_and_type,
+            "WGMMA": isa_wgmma.wgmma_shape_and_type,
+            "TCGen05MMA": isa_tcgen05mma.tcgen05mma_shape_and_type,
+            "TCGen05MMABlockScale": isa_tcgen05mma.tcgen05mma_block_scale_shape_and_type,
+        }
+    for operation, archs in tables.items():
+        for arch, shapes in archs.items():
+            for shape in shapes:
+                yield operation, arch, shape
