@@ -195,7 +195,13 @@ def accumulated_corners(parameters: Parameters) -> Items:
     kind, under large scales and small ones; the least and the largest products; NaN and infinities.
     """
     terms = terms_of(parameters)
-    vectors = [*_distant(terms), *_zeros(terms), *_ends(terms), *_special_vectors(terms)]
+    vectors = [
+        *_distant(terms),
+        *_beside_ties(terms),
+        *_zeros(terms),
+        *_ends(terms),
+        *_special_vectors(terms),
+    ]
     corners = [corner for vector in vectors for corner in vector]
     items: Items = {"last": np.concatenate([[0] * (len(v) - 1) + [1] for v in vectors])}
     below, apart = (np.array([x[k] for x in corners]) for k in (1, 2))
@@ -250,6 +256,30 @@ def _distant(terms: Terms) -> Iterator[Vector]:
                 yield [Corner([first]), Corner([second], below), Corner(_negated(first, terms))]
                 yield [Corner([first, second], 0, below)]
                 yield [Corner([first, second], 3, below), Corner([second, first], below, 3)]
+
+
+TIES = range(22, 27)
+"""How far products are below an accumulator of FP32 that they are about half a last place of."""
+
+BESIDE = range(3, 12)
+"""How far other products are below those, where the last bits that a sum keeps may lie."""
+
+
+def _beside_ties(terms: Terms) -> Iterator[Vector]:
+    """Products near half a last place of the accumulator, beside much smaller ones, if sums of
+    terms and accumulator drop bits."""
+    if terms.accumulator.sum_fraction is None:
+        return
+    a, b = _element_codes(terms.a), _element_codes(terms.b)
+    one = (a[-1][-1], b[-1][-1])
+    for gap, further in product(TIES, BESIDE):
+        found = [(one, (x[-1], y[-1]), gap) for x, y in _pairs(a, b, further)]
+        for (x, y), (z, w) in product(_pairs(a, b, gap), _pairs(a, b, gap + further)):
+            found.append(((x[-1], y[-1]), (z[-1], w[-1]), 0))
+        for half, small, below in found:
+            for first, second in _signed(half, small, terms):
+                yield [Corner([one]), Corner([first, second], below)]
+                yield [Corner(_negated(one, terms)), Corner([first, second], below)]
 
 
 def _pairs(a: list[list[int]], b: list[list[int]], gap: int) -> list[tuple[list[int], list[int]]]:

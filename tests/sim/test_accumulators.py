@@ -251,12 +251,12 @@ def test_other_accumulators_are_found(change: str) -> None:
         ),
         ({"accumulator": "cdna2,reduction=1", "format": "mx9"}, "reduction must be more than 2"),
         (
-            {"format": "fp8_e4m3", "accumulator": "cdna2,reduction=12", "block": 12},
-            "lanes added in pairs must be a power of two, not 12",
+            {"format": "e4m3fn_e8m0_t8", "accumulator": "cdna2,reduction=24"},
+            "lanes added in pairs must be a power of two, not 24",
         ),
         (
-            {"format": "e4m3fn_e8m0_t4", "accumulator": "cdna3,reduction=24,groups=3"},
-            "groups must divide the 4 lanes with the same scales, not 3",
+            {"format": "e4m3fn_e8m0_t8", "accumulator": "cdna3,reduction=24,groups=3"},
+            "groups must divide the 8 lanes with the same scales, not 3",
         ),
         ({"accumulator": "fp32,output=fp16"}, "an output with the exponents of fp32"),
     ],
