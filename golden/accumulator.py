@@ -18,6 +18,9 @@ from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
 FRACTION_MAX: Final = 48
 """Maximum bits kept of an aligned term: twice the bits of FP32."""
 
+SUM_FRACTION_MAX: Final = 31
+"""Maximum bits kept of a sum of terms and accumulator."""
+
 LEAST_MAX: Final = 1 << 10
 """Maximum magnitude of a least exponent."""
 
@@ -59,6 +62,23 @@ class Accumulator:
             its point at 1, and counts in the largest exponent even where products cancel to 0. None
             for terms as above.
         nan: the FP32 pattern that every NaN becomes.
+        minus_zero: whether a negative fused result that is rounded to 0 is -0. A sum of exactly 0
+            is +0.
+        sum_fraction: None, or the bits kept after the point of a sum of terms and accumulator where
+            the two are aligned in a second place: the terms among themselves, as above, and then
+            their sum with the accumulator, to the larger exponent of the two. One bit more is kept
+            of the sum, and `fraction` bits of the accumulator; the total, normalised, keeps
+            `sum_fraction`. All are dropped toward minus infinity. Terms of 2^128 or more are
+            infinite.
+        groups: the lanes of a step are dealt to this many groups in turn, and the terms are single
+            products. Each group is aligned by itself, and the sums of the groups are aligned to the
+            largest of their exponents, toward minus infinity.
+        reach: the accumulator counts as 0 if its exponent is more than this far below the larger
+            one. None for always.
+        pairwise: whether each product of a step is rounded to `output`, and neighbours are added in
+            pairs, with one rounding for each sum, until one is left.
+        flush: None, or the exponent of the smallest normal operand: smaller ones count as +0, and
+            products and sums that are subnormal in `output` become zeros of their sign.
 
     Raises:
         ValueError: a field is out of range, or two do not fit: the message says which.
@@ -74,6 +94,12 @@ class Accumulator:
     promote: int | None = None
     term: int | None = None
     nan: int = FP32.quiet_nan
+    minus_zero: bool = False
+    sum_fraction: int | None = None
+    groups: int = 1
+    reach: int | None = None
+    pairwise: bool = False
+    flush: int | None = None
 
     def __post_init__(self) -> None:
         limits = {
@@ -82,6 +108,10 @@ class Accumulator:
             "least": (-LEAST_MAX, LEAST_MAX),
             "promote": (1, None),
             "term": (1, REDUCTION_MAX),
+            "sum_fraction": (0, SUM_FRACTION_MAX),
+            "groups": (1, REDUCTION_MAX),
+            "reach": (0, LEAST_MAX),
+            "flush": (-LEAST_MAX, LEAST_MAX),
         }
         for name, (low, high) in limits.items():
             if getattr(self, name) is not None:
@@ -91,12 +121,47 @@ class Accumulator:
             raise ValueError(f"alignment must be one of {known}, not {self.alignment!r}")
         object.__setattr__(self, "alignment", Alignment(self.alignment))
         object.__setattr__(self, "rounding", check_rounding(self.rounding, DETERMINISTIC))
-        check_flag("fused", self.fused)
+        for name in ("fused", "minus_zero", "pairwise"):
+            check_flag(name, getattr(self, name))
         check_integer("nan", self.nan, FP32.infinity + 1, FP32.sign_bit - 1)
         self._check_output()
-        for name in ("term", "least"):
+        for name in ("term", "least", "sum_fraction"):
             if getattr(self, name) is not None and self.fraction is None:
                 raise ValueError(f"{name} needs a fraction, to which terms are aligned")
+        self._check_sums()
+
+    def _check_sums(self) -> None:
+        needed = (
+            ("minus_zero", "fused", "of a step that the accumulator is part of"),
+            ("sum_fraction", "fused", "with which the sum of terms is aligned"),
+            ("groups", "sum_fraction", "of the sums of the groups"),
+            ("reach", "sum_fraction", "of the accumulator beside the sum of terms"),
+            ("flush", "pairwise", "with products and sums in the format of the output"),
+        )
+        for name, other, why in needed:
+            default = type(self).__dataclass_fields__[name].default
+            if getattr(self, name) != default and not getattr(self, other):
+                raise ValueError(f"{name} needs {other}, {why}")
+        if self.pairwise and (self.fraction is not None or self.fused or self.output is None):
+            raise ValueError(
+                "pairwise cannot be combined with fraction, fused or output=None, without which "
+                "products and sums are rounded one by one"
+            )
+        if self.sum_fraction is None:
+            return
+        for name in ("least", *(["term"] if self.groups > 1 else [])):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} cannot be combined with sum_fraction or groups")
+        assert self.output is not None
+        assert self.fraction is not None
+        low = max(self.output.fraction_bits + 2, self.fraction)
+        if self.sum_fraction < low or self.fraction < self.output.fraction_bits:
+            raise ValueError(
+                f"sum_fraction must be {low} or more and fraction {self.output.fraction_bits} or "
+                f"more for this output, not {self.sum_fraction} and {self.fraction}"
+            )
+        if self.reduction is not None and self.reduction % self.groups:
+            raise ValueError(f"groups must divide reduction {self.reduction}, not {self.groups}")
 
     def _check_output(self) -> None:
         if self.output is None:
@@ -124,12 +189,16 @@ class Accumulator:
         for name, known in ACCUMULATORS.items():
             if known == self:
                 return name
-        changed = [
-            f"{x.name}={_spell(x.name, getattr(self, x.name))}"
+        return ",".join(["fp32", *(f"{name}={value}" for name, value in self.changes.items())])
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """The fields that differ from those of "fp32", spelled as in strings."""
+        return {
+            x.name: _spell(x.name, getattr(self, x.name))
             for x in fields(self)
             if getattr(self, x.name) != x.default
-        ]
-        return ",".join(["fp32", *changed])
+        }
 
 
 def _tensor_core(reduction: int, fraction: int, least: int, **changes: Any) -> Accumulator:
@@ -150,6 +219,37 @@ E8M13: Final = Float(8, 13)
 """FP32 with the lowest ten bits 0: the accumulator of Ada's and Hopper's tensor cores for FP8
 products."""
 
+
+def _to_fp16(reduction: int, fraction: int, least: int) -> Accumulator:
+    """A tensor core with an FP16 accumulator, whose NaN is that of all ones."""
+    core = _tensor_core(reduction, fraction, least, output=FP16)
+    return replace(core, rounding=Rounding.NEAREST, nan=0x7FFFE000)
+
+
+def _fused_sum(reduction: int) -> Accumulator:
+    """Products and accumulator added exactly and rounded once, as in AMD's CDNA1."""
+    return Accumulator(reduction, fused=True, minus_zero=True)
+
+
+def _pairs(reduction: int, flush: int) -> Accumulator:
+    """Products added in pairs in FP32 without subnormals, as in AMD's CDNA2."""
+    return Accumulator(reduction, pairwise=True, flush=flush)
+
+
+def _two_alignments(reduction: int, **changes: Any) -> Accumulator:
+    """Products aligned and truncated, and their sum aligned with the accumulator: AMD's CDNA3."""
+    return Accumulator(
+        reduction,
+        24,
+        Alignment.ZERO,
+        fused=True,
+        nan=0x7FFFFFFF,
+        minus_zero=True,
+        sum_fraction=31,
+        **changes,
+    )
+
+
 ACCUMULATORS: Final[dict[str, Accumulator]] = {
     "fp32": Accumulator(),
     "exact": Accumulator(output=None),
@@ -163,6 +263,26 @@ ACCUMULATORS: Final[dict[str, Accumulator]] = {
     "blackwell": _tensor_core(32, 25, -133),
     "blackwell_mx": _tensor_core(32, 25, -133),
     "blackwell_fp4": _tensor_core(64, 35, -139, term=16),
+    "ampere_tf32": _tensor_core(4, 24, -132),
+    "hopper_tf32": _tensor_core(8, 25, -133),
+    "hopper_tf32_k4": _tensor_core(4, 25, -133),
+    "volta_to_fp16": _to_fp16(4, 23, -19),
+    "turing_to_fp16": _to_fp16(8, 24, -20),
+    "ampere_to_fp16": _to_fp16(8, 24, -20),
+    "hopper_to_fp16": _to_fp16(16, 25, -21),
+    "hopper_k8_to_fp16": _to_fp16(8, 25, -21),
+    "ada_fp8_to_fp16": _to_fp16(16, 13, -20),
+    "hopper_fp8_to_fp16": _to_fp16(32, 13, -21),
+    "blackwell_to_fp16": _to_fp16(32, 25, -21),
+    "cdna_fp32": _fused_sum(1),
+    "cdna1": _fused_sum(4),
+    "cdna1_bf16": _fused_sum(2),
+    "cdna2": _pairs(4, FP16.emin),
+    "cdna2_bf16": _pairs(2, BF16.emin),
+    "cdna2_bf16_1k": _pairs(4, BF16.emin),
+    "cdna3": _two_alignments(8),
+    "cdna3_xf32": _two_alignments(4),
+    "cdna3_fp8": _two_alignments(16, groups=2, reach=25),
 }
 """Every accumulator that has a name, by its name.
 
@@ -170,7 +290,9 @@ fp32: exact blocks, added in order in FP32; the default. exact: one wide integer
 end. paper: the pipeline of Fig. 6 of the shared-microexponents paper, with numbers of 25 bits. The
 others are tensor cores as MMA-Sim (arXiv 2511.10909; mmasim 2.1.1) publishes them. "volta" to
 "hopper" are those of 16-bit products. "blackwell", of FP8, is the same as "blackwell_mx", of MXFP8,
-MXFP6 and MXFP4; "blackwell_fp4" is of MXFP4 and NVFP4.
+MXFP6 and MXFP4; "blackwell_fp4" is of MXFP4 and NVFP4. Those with "tf32" are of TF32 products,
+those with "to_fp16" have an FP16 accumulator. "cdna" ones are matrix cores of AMD: without more,
+those of FP16 products; docs/format.md lists the instructions of each.
 """
 
 DTYPES: Final = {"fp32": FP32, "bf16": BF16, "fp16": FP16}

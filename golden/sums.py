@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from axs6.golden import fp32, kulisch
 from axs6.golden.accumulator import Alignment
-from axs6.golden.formats import FP32
+from axs6.golden.floats import bit_length
+from axs6.golden.formats import FP32, Float
 from axs6.golden.kulisch import PART_BITS, Leading
 from axs6.golden.operands import INTEGER_BITS, Integers
 from axs6.golden.rounding import Rounding
@@ -59,7 +60,12 @@ def after_step(terms: Terms, step: StepTerms, total: fp32.Bits) -> fp32.Bits:
     assert accumulator.output is not None
     toward_zero = accumulator.rounding is Rounding.TOWARD_ZERO
     before = total if accumulator.fused else None
-    if accumulator.fraction is not None:
+    if accumulator.pairwise:
+        return _sum_of(terms, total, _pairwise(terms, step))
+    if accumulator.sum_fraction is not None:
+        step = with_infinities(terms, step)
+        value = aligned_twice(terms, step, total)
+    elif accumulator.fraction is not None:
         value = aligned(terms, step, before)
     elif len(step.exponents) > 1 or accumulator.fused:
         value = exactly(terms, step, before)
@@ -71,11 +77,51 @@ def after_step(terms: Terms, step: StepTerms, total: fp32.Bits) -> fp32.Bits:
         if step.special is not None:
             result = np.where(step.special != 0, step.special, result)
         return fp32.add(total, result, accumulator.output, toward_zero)
-    result = np.where(result == FP32.sign_bit, np.uint32(0), result)
+    if not accumulator.minus_zero:
+        result = np.where(result == FP32.sign_bit, np.uint32(0), result)
     special = np.zeros_like(total) if step.special is None else step.special
     # What is no number stays, or meets the next one.
     stays = (special != 0) | fp32.is_infinite(total) | fp32.is_nan(total)
     return np.where(stays, fp32.add(total, special), result) if stays.any() else result
+
+
+def _pairwise(terms: Terms, step: StepTerms) -> fp32.Bits:
+    """The products of a step, each rounded, added in pairs with one rounding for each sum."""
+    output, toward_zero = _rounding(terms)
+    negative, top, above, sticky = kulisch.leading(step.digits, DIGIT_BITS)
+    exponent = above + (step.exponents + terms.offset)
+    if step.negative is not None:
+        negative = step.negative
+    products = fp32.round_through(output, negative, top, exponent, sticky, toward_zero)
+    if step.special is not None:
+        products = np.where(step.special != 0, step.special, products)
+    values = list(_normal(terms, products))
+    while len(values) > 1:
+        odd = values[len(values) // 2 * 2 :]
+        values = [_sum_of(terms, x, y) for x, y in zip(values[::2], values[1::2], strict=False)]
+        values += odd
+    return values[0]
+
+
+def _rounding(terms: Terms) -> tuple[Float, bool]:
+    """The format of results, and whether they are rounded toward zero."""
+    assert terms.accumulator.output is not None
+    return terms.accumulator.output, terms.accumulator.rounding is Rounding.TOWARD_ZERO
+
+
+def _sum_of(terms: Terms, a: fp32.Bits, b: fp32.Bits) -> fp32.Bits:
+    """a + b, rounded."""
+    return _normal(terms, fp32.add(a, b, *_rounding(terms)))
+
+
+def _normal(terms: Terms, values: fp32.Bits) -> fp32.Bits:
+    """Results, where the accumulator flushes with zeros in place of subnormal ones."""
+    output = terms.accumulator.output
+    if terms.accumulator.flush is None or output is None:
+        return values
+    least = np.uint32(output.emin + FP32.bias << FP32.fraction_bits)
+    sign = np.uint32(FP32.sign_bit)
+    return np.where(values & ~sign < least, values & sign, values)
 
 
 def _exact(
@@ -153,7 +199,105 @@ def aligned_sum(
     accumulator = terms.accumulator
     assert accumulator.fraction is not None
     zero = accumulator.alignment is Alignment.ZERO
+    negative, kept, exponents = _placed(terms, step)
+    wide = kept.dtype == object
+    all_bits = terms.aligned_bits if wide else 63
+    top = exponents.max(axis=0)
+    if accumulator.least is not None:
+        top = np.maximum(top, accumulator.least)
+    if total is not None:
+        own, value, low = _own_term(terms, total, object if wide else np.int64)
+        top = np.maximum(top, own)
+    summed = _sum_at(kept, negative, exponents, top, all_bits)
+    if total is not None:
+        right = np.clip(top - accumulator.fraction - low, 0, all_bits)
+        summed = summed + _divided(value, right, zero)
+    parts = kulisch.parted(summed, terms.aligned_bits) if wide else [summed]
+    return parts, top - accumulator.fraction
+
+
+def with_infinities(terms: Terms, step: StepTerms) -> StepTerms:
+    """A step whose terms of 2^128 or more are infinities."""
+    highest = terms.bound.bit_length() + terms.largest_exponent + terms.offset
+    if highest <= FP32.bias + 1:
+        return step
+    negative, top, above, _ = kulisch.leading(step.digits, DIGIT_BITS)
+    bits = bit_length(top) + above + step.exponents + terms.offset
+    over = (top != 0) & (bits > FP32.bias + 1)
+    infinity = np.uint32(FP32.infinity)
+    plus, minus = ((over & sign).any(axis=0) for sign in (~negative, negative))
+    special = fp32.add(
+        np.where(plus, infinity, np.uint32(0)),
+        np.where(minus, infinity | np.uint32(FP32.sign_bit), np.uint32(0)),
+    )
+    if step.special is not None:
+        special = fp32.add(special, step.special)
+    return step._replace(special=special)
+
+
+def aligned_twice(terms: Terms, step: StepTerms, total: fp32.Bits) -> Leading:
+    """As `aligned`, the terms by themselves first, and then their sum and the accumulator.
+
+    A sum is an integer of units of `fraction` bits below its exponent, then of one bit more than
+    `sum_fraction`.
+    """
+    accumulator = terms.accumulator
+    assert accumulator.fraction is not None
+    assert accumulator.sum_fraction is not None
+    fraction, more = accumulator.fraction, accumulator.sum_fraction + 1 - accumulator.fraction
+    summed, top = _sum_of_groups(terms, step)
+    all_bits = terms.aligned_bits if summed.dtype == object else 63
+    output, _ = _rounding(terms)
+    own = np.maximum(fp32.split(total)[2] + FP32.fraction_bits, output.emin)  # of zeros too
+    largest = np.maximum(top, own)
+    right = np.minimum(largest - top, all_bits)
+    _, value, low = _own_term(terms, total, summed.dtype)
+    kept = value >> np.minimum(np.maximum(largest - fraction - low, 0), all_bits)
+    if accumulator.reach is not None:
+        kept = np.where(own < largest - accumulator.reach, 0, kept)
+    result = (summed << more >> right) + (kept << more)
+    parts = kulisch.parted(result, terms.aligned_bits) if result.dtype == object else [result]
+    exponent = largest - accumulator.sum_fraction - 1
+    return _floored(parts, exponent, accumulator.sum_fraction, output.emin)
+
+
+def _floored(parts: list[Integers], exponent: Integers, fraction: int, emin: int) -> Leading:
+    """A sum without the bits that are this many places below its leading one, or below 2^emin."""
+    negative, top, above, sticky = kulisch.leading(parts, PART_BITS)
+    bits, exponent = bit_length(top), exponent + above
+    drop = np.clip(np.maximum(bits - 1, emin - exponent) - fraction, 0, 63).view(np.uint64)
+    kept = top >> drop
+    lost = sticky | ((kept << drop) != top)
+    return negative, kept + (negative & lost), exponent + drop.view(np.int64), np.zeros_like(lost)
+
+
+def _sum_of_groups(terms: Terms, step: StepTerms) -> tuple[NDArray[Any], Integers]:
+    """The sum of the terms of a step, aligned in groups and then by group, and its exponent."""
+    negative, kept, exponents = _placed(terms, step)
+    all_bits = terms.aligned_bits if kept.dtype == object else 63
+    sums, tops = [], []
+    for group in range(terms.accumulator.groups):
+        here = slice(group, None, terms.accumulator.groups)
+        tops.append(exponents[here].max(axis=0))
+        sign = None if negative is None else negative[here]
+        sums.append(_sum_at(kept[here], sign, exponents[here], tops[-1], all_bits))
+    top = np.max(tops, axis=0)
+    moved = (x >> np.minimum(top - y, all_bits) for x, y in zip(sums, tops, strict=True))
+    return np.asarray(sum(moved)), top
+
+
+def _placed(
+    terms: Terms, step: StepTerms
+) -> tuple[NDArray[np.bool_] | None, NDArray[Any], Integers]:
+    """The terms of a step in units of `fraction` bits below their exponents, and those.
+
+    Signs and magnitudes where terms are truncated toward zero; else numbers, and None.
+    """
+    accumulator = terms.accumulator
+    assert accumulator.fraction is not None
+    zero = accumulator.alignment is Alignment.ZERO
     drop = terms.point - accumulator.fraction
+    negative = None
     exponents = step.exponents + (terms.offset + terms.point)
     if zero:
         negative, digits = kulisch.magnitude(step.digits, DIGIT_BITS)
@@ -163,27 +307,25 @@ def aligned_sum(
         exponents = np.where(nothing, NOTHING, exponents)
     else:
         digits = kulisch.settle(step.digits, DIGIT_BITS)
-    wide = terms.aligned_bits > INTEGER_BITS
-    if wide:
+    if terms.aligned_bits > INTEGER_BITS:
         kept = kulisch.joined(digits, DIGIT_BITS) << max(-drop, 0) >> max(drop, 0)
     else:
         kept = kulisch.shifted(digits, DIGIT_BITS, drop)
-    all_bits = terms.aligned_bits if wide else 63
-    top = exponents.max(axis=0)
-    if accumulator.least is not None:
-        top = np.maximum(top, accumulator.least)
-    if total is not None:
-        own, value, low = _own_term(terms, total, object if wide else np.int64)
-        top = np.maximum(top, own)
-    kept = kept >> np.minimum(top - exponents, all_bits)
-    if zero:
-        kept = np.where(negative, -kept, kept)
-    summed = np.asarray(kept.sum(axis=0))
-    if total is not None:
-        right = np.clip(top - accumulator.fraction - low, 0, all_bits)
-        summed = summed + _divided(value, right, zero)
-    parts = kulisch.parted(summed, terms.aligned_bits) if wide else [summed]
-    return parts, top - accumulator.fraction
+    return negative, kept, exponents
+
+
+def _sum_at(
+    kept: NDArray[Any],
+    negative: NDArray[np.bool_] | None,
+    exponents: Integers,
+    top: Integers,
+    all_bits: int,
+) -> NDArray[Any]:
+    """The sum of terms at one exponent."""
+    moved = kept >> np.minimum(top - exponents, all_bits)
+    if negative is not None:
+        moved = np.where(negative, -moved, moved)
+    return np.asarray(moved.sum(axis=0))
 
 
 def _own_term(

@@ -1,7 +1,7 @@
 """The terms of dot products: exact sums of products of lanes, as integers under exponents."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator, Alignment
+from axs6.golden.floats import bit_length
 from axs6.golden.formats import FP32, BlockFormat, name_of
 from axs6.golden.operands import INTEGER_BITS, IntegerForm, Integers, Operand
 
@@ -43,8 +44,8 @@ class Terms:
     @classmethod
     def of(cls, a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> Self:
         """Terms of these formats: products, where elements have exponents that count."""
-        aligned = accumulator.fraction is not None and accumulator.term is None
-        apart = aligned and not (a.element.fixed and b.element.fixed)
+        single = accumulator.fraction is not None and accumulator.term is None
+        apart = (single or accumulator.pairwise) and not (a.element.fixed and b.element.fixed)
         return cls(IntegerForm(a, apart), IntegerForm(b, apart), accumulator)
 
     def __post_init__(self) -> None:
@@ -59,6 +60,11 @@ class Terms:
             raise ValueError(
                 f"reduction must be a multiple or a part of the block {self.block}, "
                 f"not {self.reduction}"
+            )
+        if self.reduction % self.accumulator.groups:
+            raise ValueError(
+                f"groups must divide the {self.reduction} lanes of a step, not "
+                f"{self.accumulator.groups}"
             )
         if self.lanes < min(self.accumulator.term or 1, self.reduction):
             raise ValueError(
@@ -83,7 +89,10 @@ class Terms:
     @cached_property
     def lanes(self) -> int:
         """Lanes of a term."""
-        term = self.accumulator.term or self.block
+        accumulator = self.accumulator
+        if accumulator.pairwise or accumulator.groups > 1:
+            return 1
+        term = accumulator.term or self.block
         return min(self.a.span, self.b.span, self.reduction, term)
 
     @property
@@ -148,6 +157,8 @@ class Terms:
     def aligned_bits(self) -> int:
         """Bits of the sum of a step's terms, the accumulator among them, with the sign."""
         fraction = self.accumulator.fraction or 0
+        if self.accumulator.sum_fraction is not None:
+            fraction = self.accumulator.sum_fraction + 1
         kept = max(self.width + fraction - self.point, fraction + 2)
         return kept + self.step.bit_length()
 
@@ -163,12 +174,30 @@ class StepTerms(NamedTuple):
     one where float64 holds the sums. Exponents are of shape (terms, ...) too. Special ones are FP32
     patterns of shape (...): the infinity or NaN that the step adds, else +0; None for all +0.
     `some` says which terms, (terms, ...), have a product other than 0; None where their sums do.
+    If products are rounded one by one, special ones are of shape (terms, ...), and `negative`, of
+    that shape, says which products have a minus, zeros among them.
     """
 
     digits: list[Integers]
     exponents: Integers
     special: fp32.Bits | None = None
     some: NDArray[np.bool_] | None = None
+    negative: NDArray[np.bool_] | None = None
+
+
+def flushed(operand: Operand, terms: Terms) -> Operand:
+    """An operand whose values below the smallest normal one are 0, where the accumulator says so.
+
+    Values count without the scales of channels and tensors.
+    """
+    flush = terms.accumulator.flush
+    if flush is None:
+        return operand
+    size = operand.integers.shape[-1]
+    unit = operand.form.offset - fp32.scale_bits(operand.form.divisor)
+    exponents = np.repeat(operand.exponents, size // operand.exponents.shape[-1], axis=-1) + unit
+    bits = bit_length(np.abs(operand.integers).astype(np.uint64))
+    return replace(operand, integers=np.where(bits + exponents <= flush, 0, operand.integers))
 
 
 def digits_of(x: Integers, bits: int) -> list[Integers]:
@@ -233,6 +262,7 @@ class ProductSteps:
 
     def __init__(self, a: Operand, b: Operand, terms: Terms) -> None:
         special = any(x is not None for x in (a.nan, a.infinite, b.nan, b.infinite))
+        a, b = flushed(a, terms), flushed(b, terms)
         self._a, self._b = OperandTerms(a, terms, special), OperandTerms(b, terms, special)
         self._terms, self._special = terms, special
 
@@ -254,14 +284,23 @@ class ProductSteps:
                     for parts in (left, right)
                 )
                 some = multiply(x, y) > 0
-            yield StepTerms(digits, exponents, special, some)
+            negative = None
+            if self._terms.accumulator.pairwise:
+                x, y = (np.logical_or.reduce([part < 0 for part in p]) for p in (left, right))
+                negative = x ^ y
+            yield StepTerms(digits, exponents, special, some, negative)
 
     def _specials(self, here: slice, rows: slice, columns: slice) -> fp32.Bits:
-        """The sum of the products that are no numbers: an infinity, NaN, or +0 without one."""
+        """The sum of the products that are no numbers: an infinity, NaN, or +0 without one.
+
+        Term by term where products are rounded one by one.
+        """
+        pairwise = self._terms.accumulator.pairwise
 
         def count(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
             """Products of indicators of at most 4096 lanes, which float32 adds exactly."""
-            return np.matmul(x, y.swapaxes(1, 2)).sum(axis=0)
+            counts = np.matmul(x, y.swapaxes(1, 2))
+            return counts if pairwise else np.asarray(counts.sum(axis=0))
 
         a, b = self._a, self._b
         a_nan, a_inf, a_sign = (x[here, rows] for x in (a.nan, a.infinite, a.sign))

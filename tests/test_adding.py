@@ -14,7 +14,7 @@ import axs6.commands
 from axs6.golden.accumulator import ACCUMULATORS, Accumulator
 from axs6.golden.check.comparison import GOLDEN
 from axs6.golden.check.dot import compare_products
-from axs6.golden.check.exact import dot as exact_dot
+from axs6.golden.check.exact import accumulator as exact_accumulator
 from axs6.golden.check.exact import formats as exact_formats
 from axs6.golden.check.exact.floats import power
 from axs6.golden.check.subjects import CheckedFormat
@@ -70,7 +70,7 @@ def test_a_format(main: Main, new_format: str, tmp_path: Path) -> None:
 
 def test_an_accumulator(main: Main, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ACCUMULATORS, "newest", Accumulator(reduction=16, fraction=3, fused=True))
-    public = exact_dot.Accumulator(reduction=16, fraction=3, fused=True)
+    public = exact_accumulator.Accumulator(reduction=16, fraction=3, fused=True)
     monkeypatch.setattr("axs6.golden.check.dot.ACCUMULATORS", {"newest": public})
     compared = list(
         compare_products(GOLDEN, np.random.default_rng(0), 1, CheckedFormat.of("mxfp4"))

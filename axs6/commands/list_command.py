@@ -15,6 +15,9 @@ EXTRA = "hw"
 
 def run(
     formats: Annotated[bool, typer.Option("--formats", help="Show the block formats.")] = False,
+    accumulators: Annotated[
+        bool, typer.Option("--accumulators", help="Show the accumulators that have names.")
+    ] = False,
     format: Annotated[
         list[str] | None,
         typer.Option(
@@ -24,7 +27,7 @@ def run(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Show the units and their parameters, or the named block formats.
+    """Show the units and their parameters, or the named block formats or accumulators.
 
     Columns of --formats: bits per value with scales, as packed bytes, and as tiles of 256 values in
     lines of 64 bytes; largest and smallest positive element and number of distinct elements, with
@@ -33,10 +36,14 @@ def run(
     Example: axs6 list --format mx9
     """
     chosen = one_format(format, operands=True)
-    if formats and chosen is not None:
-        raise ValueError("--formats lists all formats: do not give --format with it")
+    given = [("--formats", formats), ("--accumulators", accumulators), ("--format", chosen)]
+    several = [name for name, value in given if value]
+    if len(several) > 1:
+        raise ValueError(f"list takes one of {', '.join(several)}, not {len(several)}")
     if formats:
         _list_formats(json)
+    elif accumulators:
+        _list_accumulators(json)
     else:
         _list_units(chosen, json)
 
@@ -102,3 +109,17 @@ def _list_formats(json: str | None) -> None:
         )
     print_table(console(json), table)
     write_json(json, list(rows.values()))
+
+
+def _list_accumulators(json: str | None) -> None:
+    from rich.table import Table
+
+    from axs6.commands.output import console, print_table, write_json
+    from axs6.golden.accumulator import ACCUMULATORS
+
+    table = Table("accumulator", "fields unlike those of fp32", box=None, pad_edge=False)
+    rows = {name: how.changes for name, how in ACCUMULATORS.items()}
+    for name, changes in rows.items():
+        table.add_row(name, " ".join(f"{field}={value}" for field, value in changes.items()))
+    print_table(console(json), table)
+    write_json(json, [{"accumulator": name, **changes} for name, changes in rows.items()])

@@ -88,8 +88,8 @@ class Operands(ctypes.Structure):
 def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Steps, bool] | None:
     """The description of a product for the kernels, and whether its terms are float64.
 
-    None if the kernels do not support it: steps of less than a word of lanes, or terms that are
-    added exactly or have too many bits.
+    None if the kernels do not support it: steps of less than a word of lanes, terms that are
+    added exactly or have too many bits, or accumulators of matrix cores.
     """
     try:
         terms = Terms.of(a, b, accumulator)
@@ -97,6 +97,8 @@ def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Ste
         return None
     forms = (terms.a, terms.b)
     if accumulator.output is None or terms.reduction % WORD_LANES or not all(map(_fits, forms)):
+        return None
+    if accumulator.pairwise or accumulator.minus_zero or accumulator.sum_fraction is not None:
         return None
     fraction = accumulator.fraction
     if fraction is None:

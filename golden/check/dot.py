@@ -10,9 +10,11 @@ from axs6.golden.accumulator import accumulator
 from axs6.golden.blocks import Blocks
 from axs6.golden.check.cases.dot import Look, operands
 from axs6.golden.check.comparison import Comparison, Model
+from axs6.golden.check.exact import accumulator as exact
 from axs6.golden.check.exact import dot as exact_dot
+from axs6.golden.check.exact.accumulator import Output
 from axs6.golden.check.exact.blocks import Block
-from axs6.golden.check.exact.dot import ExactRow, Output, Products
+from axs6.golden.check.exact.dot import ExactRow, Products
 from axs6.golden.check.exact.floats import Format, Special
 from axs6.golden.check.subjects import CheckedFormat, as_rows, plain
 from axs6.golden.dot import block_dot_unit
@@ -20,25 +22,31 @@ from axs6.golden.formats import CATALOG, BlockFormat, block_format
 from axs6.golden.terms import Terms
 
 ACCUMULATORS: Final = {
-    **exact_dot.ACCUMULATORS,
-    "hopper_fp8,promote=2": exact_dot.ACCUMULATORS["hopper_fp8"]._replace(promote=2),
-    "fp32,fraction=9,fused=true,output=bf16": exact_dot.Accumulator(
+    **exact.ACCUMULATORS,
+    "hopper_fp8,promote=2": exact.ACCUMULATORS["hopper_fp8"]._replace(promote=2),
+    "fp32,fraction=9,fused=true,output=bf16": exact.Accumulator(
         fraction=9, fused=True, output=Output(Format(8, 7))
     ),
-    "fp32,fraction=12,alignment=zero": exact_dot.Accumulator(fraction=12, toward_zero=True),
-    "fp32,reduction=32,fraction=47,fused=true,term=8": exact_dot.Accumulator(
+    "fp32,fraction=12,alignment=zero": exact.Accumulator(fraction=12, toward_zero=True),
+    "fp32,reduction=32,fraction=47,fused=true,term=8": exact.Accumulator(
         reduction=32, fraction=47, fused=True, joined=8
     ),
-    "fp32,reduction=64,fraction=47,alignment=zero,fused=true,term=16": exact_dot.Accumulator(
+    "fp32,reduction=64,fraction=47,alignment=zero,fused=true,term=16": exact.Accumulator(
         reduction=64, fraction=47, toward_zero=True, fused=True, joined=16
     ),
-    "exact,reduction=32,fraction=47,term=16": exact_dot.Accumulator(
+    "cdna3,reduction=32,alignment=floor,groups=4": exact.ACCUMULATORS["cdna3"]._replace(
+        reduction=32, toward_zero=False, groups=4
+    ),
+    "fp32,reduction=16,output=bf16,pairwise=true": exact.Accumulator(
+        reduction=16, output=Output(Format(8, 7)), pairs=True
+    ),
+    "exact,reduction=32,fraction=47,term=16": exact.Accumulator(
         reduction=32, fraction=47, joined=16, wide=True
     ),
 }
 """Accumulators compared: all that have names, and some more, by what the model calls them.
 
-The last three have sums of more than 64 bits in formats of wide range, such as MXFP8.
+Three of the last five have sums of more than 64 bits in formats of wide range, such as MXFP8.
 """
 
 

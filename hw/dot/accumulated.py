@@ -16,6 +16,9 @@ from axs6.hw.dot.align import AlignPlan, AlignTerms, OneTerm, distance_steps
 from axs6.hw.dot.aligned_sum import sum_steps
 from axs6.hw.dot.exact import AddWide, ExactPlan, PlaceSum, PlaceTerms, rounding_steps
 from axs6.hw.dot.fused import fused_steps
+from axs6.hw.dot.joined import JoinPlan, joining_steps, keeping_sign, number_steps
+from axs6.hw.dot.pairwise import pairwise_steps
+from axs6.hw.dot.pairwise import sum_steps as sum_steps_of_pairs
 from axs6.hw.dot.parts import BlockParts, Parts, finishing_steps
 from axs6.hw.dot.promote import Promote, promoting_steps
 from axs6.hw.dot.shape import DotShape
@@ -35,8 +38,22 @@ def check_hardware(terms: Terms) -> Terms:
         ValueError: there is none; the message says what it lacks.
     """
     accumulator = terms.accumulator
-    if accumulator.fraction is None and accumulator.fused:
-        raise ValueError(f"{accumulator} has no hardware: a fused accumulator needs a fraction")
+    if accumulator.fraction is None and accumulator.fused and terms.step > 1:
+        raise ValueError(
+            f"{accumulator} has no hardware for these formats: its steps must have one exponent, "
+            f"not {terms.step}"
+        )
+    if accumulator.pairwise and terms.step & terms.step - 1:
+        raise ValueError(
+            f"{accumulator} has no hardware: lanes added in pairs must be a power of two, not "
+            f"{terms.step}"
+        )
+    plan = TermPlan(terms)
+    if accumulator.groups > 1 and plan.cluster % accumulator.groups:
+        raise ValueError(
+            f"{accumulator} has no hardware for these formats: groups must divide the "
+            f"{plan.cluster} lanes with the same scales, not {accumulator.groups}"
+        )
     if accumulator.fraction is not None and terms.aligned_bits > ALIGNED_MAX:
         raise ValueError(
             f"{accumulator} has no hardware for these formats: it needs terms of "
@@ -87,11 +104,17 @@ class TermParts(Parts):
         self._exact = ExactPlan(self._align)
         self._output = self._align.output
         self._total = self._output if self._accumulator.fused else FP32
+        joins = self._accumulator.fused and not self._align.fused
+        self._join = JoinPlan(self._align) if joins else None
 
     def front(self, view: str) -> list[Step]:
         """From the lanes of a step to its terms and their distances, or to its result in FP32."""
         align = self._align
+        if self._accumulator.pairwise:
+            return pairwise_steps(align)
         steps: list[Step] = [MakeTerms(align.plan, view)]
+        if self._join:
+            return [*steps, *number_steps(self._join, view)]
         wide = align.wide
         if self._accumulator.fraction is not None:
             steps += distance_steps(align)
@@ -114,13 +137,20 @@ class TermParts(Parts):
         if accumulator.output is None:
             layout = self._exact.wide().sum_layout
             return Loop([AddWide(self._exact)], interleave, layout, carry=carry)
-        if accumulator.promote is None and not accumulator.fused:
-            return Fp32Accumulator(interleave, self._adder(), carry)
-        term = self._align.distances_layout if accumulator.fused else fp32_layout
         skips = interleave > 1
+        if accumulator.promote is None and not accumulator.fused:
+            return Fp32Accumulator(interleave, self._adder(skips), carry)
+        term = self._align.distances_layout if accumulator.fused else fp32_layout
+        if self._join:
+            term = self._join.term
 
         def steps_of(view: str) -> list[Step]:
-            steps = fused_steps(self._align, view, skips) if accumulator.fused else self._adder()
+            if self._join:
+                steps = joining_steps(self._join, skips)
+            elif accumulator.fused:
+                steps = fused_steps(self._align, view, skips)
+            else:
+                steps = self._adder(skips)
             if accumulator.promote is None:
                 return steps
             return promoting_steps(steps, self._total, accumulator.promote, term, skips)
@@ -128,7 +158,10 @@ class TermParts(Parts):
         loop, like = viewed(steps_of, view)
         return Loop(loop, interleave, term, like, carry)
 
-    def _adder(self) -> list[Step]:
+    def _adder(self, skips: bool) -> list[Step]:
+        if self._accumulator.pairwise:
+            steps = sum_steps_of_pairs(self._align)
+            return keeping_sign(steps, "a", FP32.width) if skips else steps
         return adding_steps(self._output, self._accumulator.rounding is Rounding.TOWARD_ZERO)
 
     def back(self, view: str) -> list[Step]:

@@ -43,9 +43,16 @@ class AlignPlan:
         return self.plan.terms.accumulator.output or FP32
 
     @property
-    def fused(self) -> bool:
-        """Whether the accumulator is one of the terms."""
+    def counts(self) -> bool:
+        """Whether the accumulator has a code beside those of terms."""
         return self.plan.terms.accumulator.fused
+
+    @property
+    def fused(self) -> bool:
+        """Whether the accumulator is one of the terms that are aligned together."""
+        accumulator = self.plan.terms.accumulator
+        joins = accumulator.fraction is None or accumulator.sum_fraction is not None
+        return accumulator.fused and not joins
 
     @property
     def drop(self) -> int:
@@ -74,10 +81,14 @@ class AlignPlan:
         An accumulator other than 0 is a sum of terms, and so is no less than the last bit kept of
         the least one; that of 0 counts with its exponent where zeros do.
         """
-        if not self.fused:
+        if not self.counts:
             return self._term_exponent - 1
         emin = self.output.emin
-        least = emin if self.plan.signed else max(emin, self._term_exponent - self.fraction)
+        least = (
+            emin
+            if self.plan.signed or not self.fused
+            else max(emin, self._term_exponent - self.fraction)
+        )
         return min(self._term_exponent, least) - 1
 
     @property
@@ -101,7 +112,7 @@ class AlignPlan:
         """The largest code."""
         largest = self.plan.terms.largest_exponent + self.term_code
         own = self.output.exponent_special - 1 + self.own_code
-        return max(largest, self.least_code, own if self.fused else 0)
+        return max(largest, self.least_code, own if self.counts else 0)
 
     @property
     def code_bits(self) -> int:

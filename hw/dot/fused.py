@@ -1,5 +1,6 @@
 """The loop of a fused accumulator: aligned with the terms of each step and added with them."""
 
+from collections.abc import Collection
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -58,29 +59,37 @@ class OwnCode(Step):
         code = (total.exponent | ~normal) + align.own_code
         some = normal | total.fraction.any()
         counts = code if align.plan.signed else Mux(some, code, 0)
-        none = Const(0, 1)
-        nan, infinite, negative = (
-            term[name] if name in align.special else none
-            for name in ("nan", "infinite", "negative")
-        )
-        full = total.exponent.all()
-        own_infinite = full & ~total.fraction.any()
         m.d.comb += [
             o.significand.eq(Cat(total.fraction, normal)),
             o.sign.eq(total.sign),
             o.own.eq(counts),
-            o.nan.eq(
-                nan
-                | (full & total.fraction.any())
-                | (own_infinite & infinite & (negative ^ total.sign))
-            ),
-            o.infinite.eq(infinite | own_infinite),
-            o.negative.eq(Mux(infinite, negative, total.sign)),
+            *special_of(o, total, term, align.special),
             o["values"].eq(term["values"]),
             o.distances.eq(term.distances),
             o.top.eq(term.top),
         ]
         return m
+
+
+def special_of(
+    o: data.View, total: data.View, term: data.View, names: Collection[str]
+) -> list[Any]:
+    """Assignments of what the sum of an accumulator and a term is where it is no number."""
+    none = Const(0, 1)
+    nan, infinite, negative = (
+        term[name] if name in names else none for name in ("nan", "infinite", "negative")
+    )
+    full = total.exponent.all()
+    own_infinite = full & ~total.fraction.any()
+    return [
+        o.nan.eq(
+            nan
+            | (full & total.fraction.any())
+            | (own_infinite & infinite & (negative ^ total.sign))
+        ),
+        o.infinite.eq(infinite | own_infinite),
+        o.negative.eq(Mux(infinite, negative, total.sign)),
+    ]
 
 
 class CompareOwn(Step):

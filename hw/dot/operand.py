@@ -120,6 +120,14 @@ class OperandSignals:
             found += [code == level.scale.nan_code for code in each]
         return found
 
+    def nan_scales_of(self, lane: int) -> list[Value]:
+        """For each scale of a lane that may be NaN, whether it is NaN."""
+        return [
+            self.scale(level, lane) == level.scale.nan_code
+            for level in self.levels
+            if level.scale.nan_code is not None
+        ]
+
     def is_zero(self, lane: int) -> Value:
         """Whether a lane is 0: its element, or a scale of it that can be."""
         code = self._view.codes[lane]

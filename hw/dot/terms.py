@@ -10,6 +10,7 @@ from amaranth.lib import data
 
 from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.formats import (
+    FP32,
     BlockFormat,
     Exponent,
     Mode,
@@ -38,14 +39,16 @@ class TermPlan:
 
     Args:
         terms: what the terms are, of blocks no larger than a step; see `step_terms`.
+        groups: into which terms are dealt in turn; the plan is that of one of them.
     """
 
     terms: Terms
+    groups: int = 1
 
     @property
     def count(self) -> int:
         """Terms of a step."""
-        return self.terms.step
+        return self.terms.step // self.groups
 
     @property
     def reduction(self) -> int:
@@ -61,6 +64,8 @@ class TermPlan:
     def signed(self) -> bool:
         """Whether terms are two's complement, as what is dropped toward minus infinity must be."""
         accumulator = self.terms.accumulator
+        if accumulator.pairwise:
+            return False
         return accumulator.fraction is None or accumulator.alignment is Alignment.FLOOR
 
     @property
@@ -88,7 +93,7 @@ class TermPlan:
             for level in form.format.blocked
             if isinstance(level.scale, Exponent | Real)
         ]
-        return min([*spans, self.reduction]) // self.terms.lanes
+        return min([*spans, self.reduction]) // (self.terms.lanes * self.groups)
 
     @property
     def clusters(self) -> int:
@@ -132,6 +137,13 @@ class TermPlan:
         )
 
     @cached_property
+    def overflows(self) -> bool:
+        """Whether terms may be 2^128 or more, where such are infinite."""
+        terms = self.terms
+        highest = terms.bound.bit_length() + terms.largest_exponent + terms.offset
+        return terms.accumulator.sum_fraction is not None and highest > FP32.bias + 1
+
+    @cached_property
     def core(self) -> DotShape | None:
         """The block dot products that terms of several lanes are made of, if they are."""
         size = min(self.terms.lanes, BLOCK_MAX)
@@ -144,6 +156,8 @@ class TermPlan:
     @property
     def special(self) -> dict[str, int]:
         """Fields with the special values of products, if some may be NaN or infinite."""
+        if self.overflows:
+            return {"nan": 1, "infinite": 1, "negative": 1}
         infinite = {"infinite": 1, "negative": 1} if self.has_infinity else {}
         return {**({"nan": 1} if self.has_nan else {}), **infinite}
 

@@ -35,6 +35,8 @@ class ScaledInteger:
         dtype: of the results.
         toward_zero: whether they are rounded toward zero, or to nearest even.
         plus_zero: whether a negative one that becomes 0 becomes +0.
+        guard: bits below the last place that decide how it is rounded to nearest; those below are
+            dropped toward minus infinity. None for all bits.
     """
 
     bits: int
@@ -43,6 +45,7 @@ class ScaledInteger:
     dtype: Float
     toward_zero: bool
     plus_zero: bool = False
+    guard: int | None = None
 
     @property
     def padding(self) -> int:
@@ -244,7 +247,13 @@ class Move(Step):
         fraction = moved[-1 - dtype.fraction_bits : -1]
         rest = moved[: -1 - dtype.fraction_bits]
         if not wide.toward_zero:
-            m.d.comb += o.round_up.eq(rest[-1] & (rest[:-1].any() | fraction[0]))
+            up = rest[-1] & (rest[:-1].any() | fraction[0])
+            if wide.guard is not None and wide.guard < len(rest):
+                kept = rest[-wide.guard :] + (rest[: -wide.guard].any() & i.sign)
+                half = kept[wide.guard - 1]
+                more = kept[: wide.guard - 1].any() | fraction[0]
+                up = kept[wide.guard] | (half & more)
+            m.d.comb += o.round_up.eq(up)
         normal = moved[-1]
         overflow = normal & (i.field >= dtype.exponent_special)
         m.d.comb += [

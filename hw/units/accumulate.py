@@ -12,7 +12,7 @@ from axs6.golden import fp32
 from axs6.golden.formats import FP32, BlockFormat, Exponent, Integer, Level, Real
 from axs6.golden.operands import IntegerForm, Operand
 from axs6.golden.sums import combined
-from axs6.golden.terms import StepTerms, Terms, digits_of, products_of_digits
+from axs6.golden.terms import StepTerms, Terms, digits_of, flushed, products_of_digits
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.accumulated import dot_terms
@@ -50,7 +50,7 @@ def accumulated(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
     """
     terms = terms_of(parameters)
     a, b = (
-        Operand.of(blocks_of(items, form.format, f"{name}."), form)
+        flushed(Operand.of(blocks_of(items, form.format, f"{name}."), form), terms)
         for name, form in (("a", terms.a), ("b", terms.b))
     )
     step = step_of(a, b, terms)
@@ -80,26 +80,37 @@ def step_of(a: Operand, b: Operand, terms: Terms) -> StepTerms:
 
     left, right = (digits_of(by_term(x), x.form.bound.bit_length()) for x in (a, b))
     digits = products_of_digits(left, right, lambda x, y: (x * y).sum(axis=-1))
-    special = _special(a, b) if terms.a.format.has_nan or terms.b.format.has_nan else None
-    some = None
+    pairwise = terms.accumulator.pairwise
+    special = None
+    if terms.a.format.has_nan or terms.b.format.has_nan:
+        special = _special(a, b, terms.reduction if pairwise else None)
+    some = negative = None
     if terms.gated_by_products:
         some = ((by_term(a) != 0) & (by_term(b) != 0)).any(axis=-1).T
-    return StepTerms([x.T for x in digits], (exponents(a) + exponents(b)).T, special, some)
+    if pairwise:
+        negative = ((by_term(a) < 0) ^ (by_term(b) < 0))[..., 0].T
+    exponent = (exponents(a) + exponents(b)).T
+    return StepTerms([x.T for x in digits], exponent, special, some, negative)
 
 
 def _taken(step: StepTerms, items: NDArray[np.int64]) -> StepTerms:
-    special = None if step.special is None else step.special[items]
-    some = None if step.some is None else step.some[:, items]
-    return StepTerms([x[:, items] for x in step.digits], step.exponents[:, items], special, some)
+    return StepTerms(
+        [x[:, items] for x in step.digits],
+        *(None if x is None else x[..., items] for x in step[1:]),
+    )
 
 
-def _special(a: Operand, b: Operand) -> fp32.Bits:
-    """The special value of the sum of each item's products."""
+def _special(a: Operand, b: Operand, lanes: int | None) -> fp32.Bits:
+    """The special value of the sum of each item's products, or of each of its first `lanes`."""
     (a_nan, a_infinite, a_sign), (b_nan, b_infinite, b_sign) = map(_classes, (a, b))
     infinite = a_infinite | b_infinite
     sign = a_sign * b_sign
-    nan = (a_nan | b_nan | (infinite & (sign == 0))).any(axis=1)
-    plus, minus = ((infinite & (sign == each)).any(axis=1) for each in (1, -1))
+    nan = a_nan | b_nan | (infinite & (sign == 0))
+    plus, minus = (infinite & (sign == each) for each in (1, -1))
+    if lanes is None:
+        nan, plus, minus = (x.any(axis=1) for x in (nan, plus, minus))
+    else:
+        nan, plus, minus = (x[:, :lanes].T for x in (nan, plus, minus))
     value = np.where(minus, np.uint32(FP32.sign_bit), np.uint32(0)) | np.uint32(FP32.infinity)
     value = np.where(plus | minus, value, np.uint32(0))
     return np.where(nan | (plus & minus), np.uint32(FP32.quiet_nan), value)
@@ -184,7 +195,13 @@ def accumulated_corners(parameters: Parameters) -> Items:
     kind, under large scales and small ones; the least and the largest products; NaN and infinities.
     """
     terms = terms_of(parameters)
-    vectors = [*_distant(terms), *_zeros(terms), *_ends(terms), *_special_vectors(terms)]
+    vectors = [
+        *_distant(terms),
+        *_beside_ties(terms),
+        *_zeros(terms),
+        *_ends(terms),
+        *_special_vectors(terms),
+    ]
     corners = [corner for vector in vectors for corner in vector]
     items: Items = {"last": np.concatenate([[0] * (len(v) - 1) + [1] for v in vectors])}
     below, apart = (np.array([x[k] for x in corners]) for k in (1, 2))
@@ -192,7 +209,8 @@ def accumulated_corners(parameters: Parameters) -> Items:
         codes = np.zeros((len(corners), terms.reduction), np.int64)
         for row, (lanes, *_) in enumerate(corners):
             spread = terms.lanes if len(lanes) * terms.lanes <= terms.reduction else 1
-            codes[row, : len(lanes) * spread : spread] = [lane[side] for lane in lanes]
+            chosen = [lane[side] for lane in lanes[: terms.reduction]]
+            codes[row, : len(chosen) * spread : spread] = chosen
         items[f"{name}.codes"] = codes
         for field, level in levels_of(form.format):
             scales = _lowered(level, below, apart, terms.reduction, side)
@@ -238,6 +256,30 @@ def _distant(terms: Terms) -> Iterator[Vector]:
                 yield [Corner([first]), Corner([second], below), Corner(_negated(first, terms))]
                 yield [Corner([first, second], 0, below)]
                 yield [Corner([first, second], 3, below), Corner([second, first], below, 3)]
+
+
+TIES = range(22, 27)
+"""How far products are below an accumulator of FP32 that they are about half a last place of."""
+
+BESIDE = range(3, 12)
+"""How far other products are below those, where the last bits that a sum keeps may lie."""
+
+
+def _beside_ties(terms: Terms) -> Iterator[Vector]:
+    """Products near half a last place of the accumulator, beside much smaller ones, if sums of
+    terms and accumulator drop bits."""
+    if terms.accumulator.sum_fraction is None:
+        return
+    a, b = _element_codes(terms.a), _element_codes(terms.b)
+    one = (a[-1][-1], b[-1][-1])
+    for gap, further in product(TIES, BESIDE):
+        found = [(one, (x[-1], y[-1]), gap) for x, y in _pairs(a, b, further)]
+        for (x, y), (z, w) in product(_pairs(a, b, gap), _pairs(a, b, gap + further)):
+            found.append(((x[-1], y[-1]), (z[-1], w[-1]), 0))
+        for half, small, below in found:
+            for first, second in _signed(half, small, terms):
+                yield [Corner([one]), Corner([first, second], below)]
+                yield [Corner(_negated(one, terms)), Corner([first, second], below)]
 
 
 def _pairs(a: list[list[int]], b: list[list[int]], gap: int) -> list[tuple[list[int], list[int]]]:

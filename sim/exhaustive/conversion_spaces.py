@@ -48,7 +48,11 @@ ALIGNED = block_format("mxfp4")
 def conversion_spaces() -> list[Space]:
     """The sums of all block dot products, and the aligned sums of all accumulators with names."""
     formats = [name for name, fmt in ROW_FORMATS.items() if fmt.element.signed]
-    wide = {_aligned(name): name for name, how in reversed(ACCUMULATORS.items()) if how.fraction}
+    wide = {
+        _aligned(name): name
+        for name, how in reversed(ACCUMULATORS.items())
+        if how.fraction and how.sum_fraction is None
+    }
     aligned = [aligned_space(name, each) for each, name in reversed(wide.items())]
     return [*map(conversion_space, formats), *aligned]
 

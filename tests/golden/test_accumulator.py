@@ -85,6 +85,25 @@ def test_it_is_plain_data():
         ({"least": -133}, "least needs a fraction, to which terms are aligned"),
         ({"least": 1025, "fraction": 9}, "least must be an integer from -1024 to 1024, not 1025"),
         ({"least": -9, "fraction": 9, "output": None}, "output=None cannot be combined with least"),
+        ({"minus_zero": True}, "minus_zero needs fused, "),
+        ({"sum_fraction": 31}, "sum_fraction needs a fraction, to which terms are aligned"),
+        ({"sum_fraction": 31, "fraction": 24}, "sum_fraction needs fused, "),
+        ({"groups": 2}, "groups needs sum_fraction, "),
+        ({"reach": 2}, "reach needs sum_fraction, "),
+        ({"flush": -14}, "flush needs pairwise, "),
+        ({"pairwise": True, "fraction": 4}, "pairwise cannot be combined with fraction, fused or"),
+        (
+            {"sum_fraction": 24, "fraction": 24, "fused": True},
+            "sum_fraction must be 25 or more and fraction 23 or more for this output, not 24 and",
+        ),
+        (
+            {"sum_fraction": 31, "fraction": 24, "fused": True, "least": -9},
+            "least cannot be combined with sum_fraction or groups",
+        ),
+        (
+            {"reduction": 9, "sum_fraction": 31, "fraction": 24, "fused": True, "groups": 2},
+            "groups must divide reduction 9, not 2",
+        ),
         (
             {"output": None, "fused": True},
             "output=None cannot be combined with fused or promote, which round",

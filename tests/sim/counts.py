@@ -7,7 +7,7 @@ new format or accumulator has its counts from its entry in the exact model.
 from math import prod
 from typing import Any
 
-from axs6.golden.check.exact.dot import ACCUMULATORS, Accumulator
+from axs6.golden.check.exact.accumulator import ACCUMULATORS, Accumulator
 from axs6.golden.check.exact.formats import (
     CATALOG,
     Definition,
@@ -154,7 +154,9 @@ def aligned(how: Accumulator) -> tuple[Any, ...]:
 
 
 ALIGNED_SUMS = {
-    aligned(how): name for name, how in reversed(ACCUMULATORS.items()) if how.fraction is not None
+    aligned(how): name
+    for name, how in reversed(ACCUMULATORS.items())
+    if how.fraction is not None and how.total_fraction is None
 }
 """Kinds of aligned sums, each with the first accumulator that has it."""
 

@@ -20,6 +20,12 @@ from axs6.sim.batch.engine import BatchModel, ComponentModel, Stall, component_s
 DOT = find("dot")
 
 QUICK = [("fp8_e5m2", "volta"), ("mx6", "fp32,rounding=toward_zero,output=e8m9,promote=3")]
+MATRIX_CORES = [
+    ("mxfp8_e5m2", "cdna3_fp8"),
+    ("fp8_e5m2", "cdna1"),
+    ("mxfp4", "cdna2_bf16_1k"),
+]
+"""One of each kind of AMD's matrix cores."""
 
 PAIRS = [
     ("fp8_e4m3", "hopper_fp8"),
@@ -55,6 +61,14 @@ PAIRS = [
     ("mx6", "fp32,rounding=toward_zero,output=e8m9,promote=3"),
     *(("sm4dz_e8m0f_t16", how) for how in ("paper", "hopper", "fp32,promote=2", "exact")),
     ("int8d_e8m0_t16s2o1", "paper"),
+    ("fp8_e5m2", "hopper_fp8_to_fp16"),
+    *((name, how) for name in ("axs6", "mx9", "nvfp4") for how in ("cdna1", "cdna2", "cdna3_fp8")),
+    ("mxfp8_e5m2", "cdna2"),
+    ("int8", "cdna_fp32,promote=3"),
+    ("fp8_e4m3fnuz", "cdna3_fp8,promote=2"),
+    ("mxfp8_e4m3", "cdna2_bf16,promote=3"),
+    ("mxfp8_e5m2", "cdna3,reduction=32,alignment=floor,groups=4"),
+    ("mxfp4", "fp32,reduction=16,output=e8m9,pairwise=true"),
 ]
 """Formats and accumulators: fused and not, every alignment, parts of blocks and several."""
 
@@ -84,7 +98,7 @@ def check(parameters: dict[str, Any]) -> None:
         )
 
 
-@pytest.mark.parametrize("pair", QUICK)
+@pytest.mark.parametrize("pair", [*QUICK, *MATRIX_CORES])
 def test_fused_products_equal_the_golden_model(pair: tuple[str, str]) -> None:
     check(settings(pair, interleave=3, stages=2))
 
@@ -140,7 +154,9 @@ def test_tiny_sums_and_terms_of_zeros(how: str) -> None:
     assert not (given != expected).sum()
 
 
-@pytest.mark.parametrize("pair", [*QUICK, ("mxfp4", "blackwell_fp4"), ("axs6", "volta")])
+@pytest.mark.parametrize(
+    "pair", [*QUICK, *MATRIX_CORES, ("mxfp4", "blackwell_fp4"), ("axs6", "volta")]
+)
 def test_expected_results_are_those_of_a_matrix_product(pair: tuple[str, str]) -> None:
     parameters = settings(pair)
     terms = terms_of(parameters)
@@ -191,6 +207,23 @@ def test_an_accumulator_that_is_not_compared_is_found(monkeypatch: pytest.Monkey
     assert differences(parameters, component_outputs(DOT.build(**parameters)), 100)
 
 
+@pytest.mark.parametrize(
+    ("pair", "changes"),
+    [
+        (MATRIX_CORES[0], ("reach=none", "sum_fraction=30", "groups=1", "minus_zero=false")),
+        (MATRIX_CORES[1], ("reduction=4,pairwise=true,fused=false,minus_zero=false",)),
+        (MATRIX_CORES[2], ("flush=none", "flush=-125", "flush=none,pairwise=false")),
+    ],
+)
+def test_hardware_with_another_property_is_found(
+    pair: tuple[str, str], changes: tuple[str, ...]
+) -> None:
+    parameters = settings(pair)
+    for change in changes:
+        other = settings((pair[0], f"{pair[1]},{change}"))
+        assert differences(parameters, component_outputs(DOT.build(**other)), 2000), change
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "change", ["alignment=floor", "fraction=22", "fraction=24", "output=e8m22"]
@@ -213,8 +246,17 @@ def test_other_accumulators_are_found(change: str) -> None:
         ({"accumulator": "hopper", "blocks": "packed"}, "need steps of one block, and hopper has"),
         ({"format": "mxfp4", "accumulator": "hopper", "interleave": 15}, "interleave"),
         (
-            {"format": "mxfp4", "accumulator": "fp32,fused=true"},
-            "a fused accumulator needs a fraction",
+            {"format": "mxfp4", "accumulator": "fp32,reduction=64,fused=true"},
+            "its steps must have one exponent, not 2",
+        ),
+        ({"accumulator": "cdna2,reduction=1", "format": "mx9"}, "reduction must be more than 2"),
+        (
+            {"format": "e4m3fn_e8m0_t8", "accumulator": "cdna2,reduction=24"},
+            "lanes added in pairs must be a power of two, not 24",
+        ),
+        (
+            {"format": "e4m3fn_e8m0_t8", "accumulator": "cdna3,reduction=24,groups=3"},
+            "groups must divide the 8 lanes with the same scales, not 3",
         ),
         ({"accumulator": "fp32,output=fp16"}, "an output with the exponents of fp32"),
     ],

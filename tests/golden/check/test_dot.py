@@ -11,7 +11,7 @@ from axs6.golden.accumulator import ACCUMULATORS, accumulator
 from axs6.golden.check.comparison import GOLDEN, Model
 from axs6.golden.check.dot import ACCUMULATORS as COMPARED
 from axs6.golden.check.dot import compare_catalog, compare_products, fits, partners
-from axs6.golden.check.exact import dot as exact_dot
+from axs6.golden.check.exact import accumulator as exact_accumulator
 from axs6.golden.check.exact.formats import Exponent, Real
 from axs6.golden.check.formats import ALL
 from axs6.golden.check.subjects import CheckedFormat
@@ -50,7 +50,7 @@ def test_a_share_of_the_catalog():
 
 
 def test_every_named_accumulator_is_compared():
-    assert exact_dot.ACCUMULATORS.keys() == ACCUMULATORS.keys() <= COMPARED.keys()
+    assert exact_accumulator.ACCUMULATORS.keys() == ACCUMULATORS.keys() <= COMPARED.keys()
     for a, b in combinations(COMPARED, 2):
         assert (accumulator(a) == accumulator(b)) == (COMPARED[a] == COMPARED[b])
 
@@ -91,13 +91,24 @@ def test_partners_have_the_same_groups():
 
 
 def changed(**fields):
-    """A matrix product whose accumulator has other fields, where it has a fraction."""
+    """A matrix product whose accumulator has other fields, where it has one alignment."""
 
     def wrong(a, b, how):
         right = accumulator(how)
-        if right.fraction is None:
+        if right.fraction is None or right.sum_fraction is not None:
             return matmul(a, b, right)
         return matmul(a, b, replace(right, **{k: f(getattr(right, k)) for k, f in fields.items()}))
+
+    return Model(matmul=wrong)
+
+
+def having(name, **fields):
+    """A matrix product with other fields where the accumulator has one of a name."""
+
+    def wrong(a, b, how):
+        right, plain = accumulator(how), getattr(accumulator("fp32"), name)
+        changes = {} if getattr(right, name) == plain else fields
+        return matmul(a, b, replace(right, **changes))
 
     return Model(matmul=wrong)
 
@@ -153,6 +164,12 @@ def infinities_as_largest(a, b, how):
         (changed(alignment=lambda x: "floor"), "mxfp4", r"matmul \w+ of mxfp4"),
         (changed(fused=lambda x: False), "mxint8", "matmul volta"),
         (changed(reduction=lambda r: r // 2 if r else r), "nvfp4", "matmul (ada|hopper)_fp8"),
+        (having("groups", groups=1, reach=None), "mxfp8_e4m3", "matmul cdna3_fp8"),
+        (having("reach", reach=8), "mxfp8_e5m2", "matmul cdna3_fp8"),
+        (having("sum_fraction", sum_fraction=30), "mxfp8_e4m3", "matmul cdna3"),
+        (having("minus_zero", minus_zero=False), "mxfp8_e5m2", "matmul cdna"),
+        (having("flush", flush=None), "mxfp8_e5m2", "matmul cdna2"),
+        (having("pairwise", pairwise=False, flush=None), "mx9", "matmul cdna2"),
         (Model(matmul=without_outer_scales), "nvfp4", "matmul fp32"),
         (Model(matmul=inner_order), "msfp12", "matmul fp32"),
         (Model(matmul=nan_scale_of_zeros_is_zero), "mxfp4", "a NaN scale, rows"),

@@ -4,17 +4,15 @@ from fractions import Fraction
 import pytest
 
 from axs6.golden.check.exact import axs6 as exact
-from axs6.golden.check.exact.blocks import Block
-from axs6.golden.check.exact.dot import (
+from axs6.golden.check.exact.accumulator import (
     ACCUMULATORS,
     E8M13_TOWARD_ZERO,
     FP32_TOWARD_ZERO,
     Accumulator,
-    Operand,
     Output,
-    block_dot,
-    dot,
 )
+from axs6.golden.check.exact.blocks import Block
+from axs6.golden.check.exact.dot import Operand, block_dot, dot
 from axs6.golden.check.exact.floats import FP32, Format, Special, power, round_to_float
 from axs6.golden.check.exact.formats import CATALOG, Definition, Exponent, floating, twos_complement
 

@@ -1,0 +1,53 @@
+"""What the steps of AMD's matrix cores do to numbers for which they are worked out by hand."""
+
+from .test_sums import dot, fp32, two
+
+E5M2 = "fp8_e5m2"
+
+
+def test_cdna1_rounds_a_step_once():
+    """1 + 2^-24 + 2^-30, in steps of four products and of one."""
+    a = [1, two(-12), two(-15), 0]
+    assert dot(a, a, "cdna1", E5M2) == fp32(1) + 1
+    assert dot(a, a, "cdna_fp32", E5M2) == fp32(1)
+
+
+def test_cdna2_adds_in_pairs():
+    """(1 + 2^-24) + (2^-24 + 0), each rounded to nearest even."""
+    a, b = [1, two(-12), two(-12), 0], [1, two(-12), two(-12), 0]
+    assert dot(a, b, "cdna2", E5M2) == fp32(1)
+    assert dot(a, b, "cdna1", E5M2) == fp32(1) + 1
+    assert dot([0, *a[1:], 1], [0, *b[1:], 1], "cdna2", E5M2) == fp32(1) + 1
+
+
+def test_cdna2_takes_subnormal_operands_for_zeros():
+    """2^-15 is subnormal in FP16, and 2^-14 is not."""
+    for x, kept in ((two(-15), False), (two(-14), True)):
+        assert dot([x], [1], "cdna2", E5M2) == (fp32(x) if kept else 0)
+        assert dot([x], [1], "cdna2_bf16", E5M2) == fp32(x)
+
+
+def test_cdna3_drops_bits_of_sums_toward_minus_infinity():
+    """-2^-26 beside 1: a term of the same group, of the other group, and of the next step."""
+    small = -two(-13), two(-13)
+    assert dot([1, small[0]], [1, small[1]], "cdna3", E5M2) == fp32(1)
+    assert dot([1, small[0]], [1, small[1]], "cdna3_fp8", E5M2) == fp32(1) - 1
+    assert dot([1, 0, small[0]], [1, 0, small[1]], "cdna3_fp8", E5M2) == fp32(1)
+    assert dot([1, *[0] * 15, small[0]], [1, *[0] * 15, small[1]], "cdna3", E5M2) == fp32(1)
+
+
+def test_cdna3_keeps_eight_bits_below_the_last_one():
+    """1 + 2^-24 + 2^-32 is a tie, since 2^-32 is dropped; with 2^-31 it is none."""
+    first, half = [1, *[0] * 7], two(-12)
+    a, b = [*first, half, two(-16)], [*first, half, two(-16)]
+    assert dot(a, b, "cdna3", E5M2) == fp32(1)
+    b[-1] = two(-15)
+    assert dot(a, b, "cdna3", E5M2) == fp32(1) + 1
+
+
+def test_the_accumulator_of_cdna3_has_a_reach():
+    """-1 beside 2^26 counts as 0 in FP8, and as -4 where its bits are dropped."""
+    a, b = [-1, *[0] * 15, two(13)], [1, *[0] * 15, two(13)]
+    assert dot(a, b, "cdna3_fp8", E5M2) == fp32(two(26))
+    assert dot(a, b, "cdna3_fp8,reach=none", E5M2) == fp32(two(26)) - 1
+    assert dot(a, b, "cdna3", E5M2) == fp32(two(26)) - 1
