@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 
 from axs6.golden.finite import reshaped
 from axs6.golden.floats import Wide
-from axs6.golden.formats import BlockFormat, Element, Integer, Real, Scale
+from axs6.golden.formats import BlockFormat, Element, Integer, Real, Scale, Table
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import Rounding
+from axs6.golden.tables import wide_table_codes
 
 HALF = np.uint64(16)
 """Bits of a significand that are multiplied apart, so that a product has at most 64."""
@@ -94,8 +95,12 @@ def merits(fmt: BlockFormat, x: Wide, exponent: NDArray[np.int16]) -> NDArray[np
     element, size = fmt.element, int(fmt.levels[0].group)
     values = reshaped(x, (exponent.size, size))
     flat = exponent.astype(np.int64).reshape(-1)
-    magnitudes = _nearest(element).wide_magnitudes(values, flat + element.emin, None)
-    codes = element.integers[magnitudes]
+    if isinstance(element, Table):
+        signed = wide_table_codes(element, Rounding.NEAREST, values, flat[:, None])
+        codes = np.abs(element.integers[signed])
+    else:
+        magnitudes = _nearest(element).wide_magnitudes(values, flat + element.emin, None)
+        codes = element.integers[magnitudes]
     terms = codes * (2 * _in_units(element, values, flat) - (codes << MERIT_FRACTION))
     total: NDArray[np.int64] = terms.sum(axis=1).reshape(exponent.shape)
     return total

@@ -20,6 +20,7 @@ from axs6.golden.formats import (
     Rule,
     ScaleChoice,
     Shift,
+    Table,
 )
 from axs6.golden.quantise import UPPER_FRACTION_BITS, Quantiser
 from axs6.golden.scaling import (
@@ -34,6 +35,7 @@ from axs6.golden.scaling import (
     rounded_product,
     spread,
 )
+from axs6.golden.tables import table_codes, wide_table_codes
 
 SURE_FIELD = 16
 """Largest FP32 exponent field of a group's maximum whose scales are found from exact values.
@@ -273,6 +275,10 @@ class RowEncoder:
             assert x.wide is not None
             return self._wide_codes(reshaped(x.wide, (len(exponent), size)), exponent, words)
         bits = x.bits.reshape(len(exponent), size)
+        if isinstance(element, Table):
+            if words is not None:
+                return self._wide_codes(as_wide(bits), exponent, words)
+            return table_codes(element, quantiser.rounding, bits, exponent)
         base = exponent + np.int16(FP32.bias + element.emin)
         if empty is not None:
             base[empty] = FULL_FIELD
@@ -295,12 +301,16 @@ class RowEncoder:
         self, x: Wide, exponent: NDArray[np.int16], words: NDArray[np.uint64] | None
     ) -> NDArray[np.uint8]:
         """As `_codes`, from exact values."""
-        base = exponent.astype(np.int64) + self.fmt.element.emin
-        magnitude = self.quantiser.wide_magnitudes(x, base, words)
+        element, how = self.fmt.element, self.quantiser
+        if isinstance(element, Table):
+            column, bits = exponent[:, None], how.random_bits
+            return wide_table_codes(element, how.rounding, x, column, words, bits)
+        base = exponent.astype(np.int64) + element.emin
+        magnitude = how.wide_magnitudes(x, base, words)
         negative = x.negative
-        if not self.fmt.element.signed_zero:
+        if not element.signed_zero:
             negative = negative & (x.significand != 0)
-        return self.quantiser.signed(magnitude, negative)
+        return how.signed(magnitude, negative)
 
 
 def _scaled(x: Finite, reciprocal: Values32) -> Finite:

@@ -21,6 +21,7 @@ from axs6.golden.formats import (
     Level,
     Shift,
     SignMagnitude,
+    Table,
     TwosComplement,
     block_format,
 )
@@ -64,6 +65,9 @@ def _element(element: Element) -> definitions.Element:
         return definitions.sign_magnitude(element.magnitude_bits, unit, element.signed_zero)
     if isinstance(element, TwosComplement):
         return definitions.twos_complement(element.bits, power(element.unit_exponent))
+    if isinstance(element, Table):
+        unit = power(element.unit_exponent) / element.over
+        return definitions.listed([None if x is None else x * unit for x in element.counts])
     return definitions.unsigned(element.bits)
 
 

@@ -24,6 +24,7 @@ from axs6.golden.formats.scale import (
     ScaleChoice,
     Shift,
 )
+from axs6.golden.formats.table import Table
 
 __all__ = [
     "AXS6",
@@ -49,6 +50,7 @@ __all__ = [
     "Shift",
     "SignMagnitude",
     "Specials",
+    "Table",
     "TwosComplement",
     "Unsigned",
     "block_format",

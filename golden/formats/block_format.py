@@ -133,6 +133,8 @@ class BlockFormat:
             raise ValueError("unsigned elements, and they alone, need a scale with a zero point")
         if zero_points and len(scales) > 1:
             raise ValueError("a scale with a zero point must be the only one")
+        if self.element.listed and self.exponent and self.exponent.rule is Rule.EVEN:
+            raise ValueError("rule even needs elements of one precision, which tables have not")
 
     def _check_modes(self) -> None:
         if self.modes == (Mode.DENSE,):

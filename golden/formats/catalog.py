@@ -6,6 +6,7 @@ from axs6.golden.formats.block_format import ALL_MODES, DENSE_CODE, BlockFormat
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
 from axs6.golden.formats.floating import E2M1, E2M3, E3M2, E4M3, E5M2, FP32, UE5M3
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
+from axs6.golden.formats.table import NF4, NF4_Q6, Table
 
 
 def block_floating_point(magnitude_bits: int, block: int) -> BlockFormat:
@@ -30,6 +31,10 @@ def _whole(element: Element, zero_point: bool = False) -> BlockFormat:
 def _vector(bits: int, scale_bits: int = 4) -> BlockFormat:
     levels = (Level(Integer(scale_bits), 16), Level(Real(FP32), CHANNEL))
     return BlockFormat(TwosComplement(bits), levels)
+
+
+def _normal(table: Table) -> BlockFormat:
+    return BlockFormat(table, (Level(Real(FP32), 64),))
 
 
 AXS6_ELEMENT: Final = DENSE_CODE
@@ -60,6 +65,8 @@ CATALOG: Final[dict[str, BlockFormat]] = {
     "vsq4": _vector(4),
     "vsq6": _vector(6),
     "vsq8": _vector(8),
+    "nf4": _normal(NF4),
+    "nf4q6": _normal(NF4_Q6),
 }
 """Every format that has a name, by its name."""
 

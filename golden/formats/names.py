@@ -27,6 +27,7 @@ from axs6.golden.formats.scale import (
     check_rule,
 )
 from axs6.golden.formats.spelling import DTYPES, MODES, sign_magnitude, specials_of, unit_exponent
+from axs6.golden.formats.table import NAMED, Table
 
 N = "(?:0|[1-9][0-9]{0,3})"
 """A number of up to four digits."""
@@ -34,7 +35,10 @@ N = "(?:0|[1-9][0-9]{0,3})"
 FLOAT = re.compile(rf"(u?)e({N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?{N}))?")
 INTEGER = re.compile(rf"(int|sm|tc)({N})(d)?(?:q(-?{N}))?(z)?")
 UNSIGNED = re.compile(rf"uint({N})")
-ELEMENTS = (UNSIGNED, INTEGER, FLOAT)
+COUNT = "(?:-?(?:0|[1-9][0-9]{0,9}))?"
+TABLE = re.compile(rf"table({COUNT}(?::{COUNT})+)(?:d({N}))?(?:q(-?{N}))?")
+NAMED_TABLE = re.compile("|".join(NAMED))
+ELEMENTS = (UNSIGNED, INTEGER, FLOAT, TABLE, NAMED_TABLE)
 EXPONENT = re.compile(rf"e({N})m0(f|n)?(?:-(.+))?")
 FACTOR = re.compile(rf"u({N})")
 TILE = re.compile(rf"t({N})((?:s{N}o{N})*)")
@@ -168,9 +172,12 @@ def _named(text: str) -> BlockFormat | None:
     """The format of a name; None where there is no name, or an element with scales after it."""
     names = "|".join(sorted(CATALOG, key=len, reverse=True))
     match = re.fullmatch(rf"({names})(?:-([^_]*))?(?:_(.*))?", text)
-    if match is None or (match[3] is not None and any(x.fullmatch(match[1]) for x in ELEMENTS)):
+    if match is None:
         return None
     name, rule, group = match.groups()
+    scales = group is not None and not GROUP.fullmatch(group)
+    if scales and any(x.fullmatch(name) for x in ELEMENTS):
+        return None
     found = CATALOG[name]
     if rule is not None:
         with _placed(text, match.start(2), name):
@@ -232,6 +239,11 @@ def _element(match: re.Match[str], levels: list[Level]) -> Element:
         return Unsigned(int(match[1]))
     if match.re is FLOAT:
         return _float(match)
+    if match.re is NAMED_TABLE:
+        return NAMED[match[0]]
+    if match.re is TABLE:
+        counts = tuple(int(value) if value else None for value in match[1].split(":"))
+        return Table(counts, -int(match[3] or 0), int(match[2] or 1))
     kind, width, full, fraction, one_zero = match.groups()
     bits = int(width)
     if kind == "tc" or (kind == "int" and not sign_magnitude(levels)):

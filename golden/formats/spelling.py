@@ -17,6 +17,7 @@ from axs6.golden.formats.scale import (
     ScaleChoice,
     Shift,
 )
+from axs6.golden.formats.table import NAMED, Table
 
 if TYPE_CHECKING:
     from axs6.golden.formats.block_format import BlockFormat
@@ -78,6 +79,8 @@ def spell_element(fmt: "BlockFormat") -> str:
         return f"uint{element.bits}"
     if isinstance(element, Float):
         return _spell_float(element)
+    if isinstance(element, Table):
+        return _spell_table(element)
     full = isinstance(element, SignMagnitude) and element.full_scale
     usual = unit_exponent(element.width - 1, levels, None, full)
     fraction = "" if element.unit_exponent == usual else f"q{-element.unit_exponent}"
@@ -86,6 +89,15 @@ def spell_element(fmt: "BlockFormat") -> str:
     kind = "int" if sign_magnitude(levels) else "sm"
     one_zero = "" if element.signed_zero else "z"
     return f"{kind}{element.width}{'d' if full else ''}{fraction}{one_zero}"
+
+
+def _spell_table(x: Table) -> str:
+    name = next((name for name, each in NAMED.items() if each == x), None)
+    if name is not None:
+        return name
+    counts = ":".join("" if value is None else str(value) for value in x.counts)
+    divisor = "" if x.over == 1 else f"d{x.over}"
+    return f"table{counts}{divisor}" + (f"q{-x.unit_exponent}" if x.unit_exponent else "")
 
 
 def _spell_float(x: Float) -> str:

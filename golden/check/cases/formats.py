@@ -64,8 +64,11 @@ def infinite(kind: InputKind, size: int, count: int, rng: np.random.Generator) -
 
 def midpoints(element: Element) -> list[Fraction]:
     """Magnitudes, their midpoints, and values above the last."""
-    table = [*element.magnitudes, 2 * element.magnitudes[-1] - element.magnitudes[-2]]
-    return [x for a, b in pairwise(table) for x in (a, (a + b) / 2)]
+    sides = [element.magnitudes]
+    if element.listed:
+        sides = [tuple(abs(x) for x, _ in element.side(sign)) for sign in (1, -1)]
+    tables = [[*side, 2 * side[-1] - side[-2]] for side in sides if len(side) > 1]
+    return [x for table in tables for a, b in pairwise(table) for x in (a, (a + b) / 2)]
 
 
 def thresholds(kind: InputKind, definition: Definition, powers: Sequence[int]) -> Patterns:

@@ -272,13 +272,15 @@ def _chosen(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) 
 def _merit(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -> Fraction:
     """By how much a scale makes the sum of squares smaller, of values with 11 bits below a unit."""
     level, element = found.definition.levels[0], found.definition.element
-    within, unit, s = _under(level, code, above), element.magnitudes[1], scale_value(code, level)
+    within, unit, s = _under(level, code, above), element.unit, scale_value(code, level)
     assert isinstance(s, Fraction)
     bound = 2 * power(element.counts[-1].bit_length()) - power(-11)
     total = Fraction(0)
     for lane in lanes:
         v = _divide(abs(lane.number), within) / power(within.exponent)
         q = element.counts[element.nearest(v)]
+        if element.listed:
+            q = abs(element.values[listed_code(v, lane.number < 0, element)]) / unit
         total += q * (2 * min(floor(v / unit * 2**11) * power(-11), bound) - q)
     return s**2 * total
 
@@ -383,14 +385,19 @@ def _element(lane: _Lane, above: _Above, found: _Encoding) -> int:
     if value is Special.NAN:
         return (element.nan or 0) if found.propagate else 0
     if value is Special.NEGATIVE_ZERO:
-        return element.codes[value if element.zero_sign else Fraction(0)]
+        value = value if element.zero_sign else Fraction(0)
+        return element.side(1)[0][1] if element.listed else element.codes[value]
     if value in INFINITE and found.propagate:
         scales = found.definition.levels
         alone = all(_nan_code(level) is None for level in scales)
         return element.codes.get(value, (element.nan or 0) if alone else 0)
-    place = len(element.magnitudes) - 1
+    place, v = len(element.magnitudes) - 1, power(256)
     if value not in INFINITE:
         v = _divide(abs(lane.number), above) / power(above.exponent)
+    if element.listed:
+        negative = value is Special.NEGATIVE_INFINITY or lane.number < 0
+        return listed_code(v, negative, element, found.rounding, lane.word)
+    if value not in INFINITE:
         place = rounded(v, element, found.rounding, lane.word)
     magnitude = element.magnitudes[place]
     return element.codes[negated(magnitude) if lane.number < 0 else magnitude]
@@ -406,6 +413,30 @@ def rounded(x: Fraction, element: Element, rounding: Rounding, word: int = 0) ->
     lower, upper = element.magnitudes[low : low + 2]
     part = (x - lower) / (upper - lower)
     return low + (floor(part * 2**rounding.bits) + word) // 2**rounding.bits
+
+
+def listed_code(
+    x: Fraction,
+    negative: bool,
+    element: Element,
+    rounding: Rounding = NEAREST,
+    word: int = 0,
+) -> int:
+    """The code of a listed value to which a magnitude is rounded, of its sign or 0.
+
+    A tie goes to the even code; if neither or both are even, to the smaller magnitude.
+    """
+    side = [(abs(value), code) for value, code in element.side(-1 if negative else 1)]
+    low = max(place for place, (value, _) in enumerate(side) if value <= x)
+    if low == len(side) - 1 or rounding.name == "toward_zero":
+        return side[low][1]
+    (lower, code), (upper, next_code) = side[low : low + 2]
+    if rounding.name == "nearest":
+        up = x - lower > upper - x
+        tie = x - lower == upper - x
+        return next_code if up or (tie and code % 2 == 1 and next_code % 2 == 0) else code
+    part = (x - lower) / (upper - lower)
+    return next_code if floor(part * 2**rounding.bits) + word >= 2**rounding.bits else code
 
 
 def _encode_with_zero_point(lanes: Sequence[_Lane], level: Real, found: _Encoding) -> None:

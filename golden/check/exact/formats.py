@@ -2,14 +2,15 @@
 
 Nothing comes from the model or from `axs6.golden.formats`; what the definitions say is stated
 again: OCP MX v1.0, OCP FP8, the shared-microexponents paper (BFP, MSFP,
-MX9, MX6, MX4, VSQ: its Tables I and II) and NVFP4.
+MX9, MX6, MX4, VSQ: its Tables I and II), NVFP4, and NF4 (bitsandbytes).
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from math import floor
+from math import floor, gcd, lcm
 from typing import Final, NamedTuple
 
 from axs6.golden.check.exact.floats import FP32, Special, Value, float_value, power, round_to_float
@@ -28,6 +29,7 @@ class Element:
         fields: power of two of each code's exponent field; none for a fixed point.
         nan: the code that NaN gets, if there is one.
         zero_sign: whether -0.0 keeps its sign.
+        listed: the codes that are written, where values are listed in any order; none elsewhere.
     """
 
     values: Table
@@ -35,6 +37,7 @@ class Element:
     fields: tuple[int, ...] = ()
     nan: int | None = None
     zero_sign: bool = True
+    listed: tuple[int, ...] = ()
 
     @property
     def width(self) -> int:
@@ -43,8 +46,23 @@ class Element:
 
     @cached_property
     def magnitudes(self) -> tuple[Fraction, ...]:
-        """The finite values from 0 up, in the order of their codes."""
+        """The finite values from 0 up, in the order of their codes; listed ones without signs."""
+        if self.listed:
+            return tuple(sorted({abs(x) for x, _ in self.side(1) + self.side(-1)}))
         return tuple(x for x in self.values if isinstance(x, Fraction) and x >= 0)
+
+    def side(self, sign: int) -> list[tuple[Fraction, int]]:
+        """The listed values of a sign, from 0 on, with their codes."""
+        found = [(x, code) for code in self.listed if isinstance(x := self.values[code], Fraction)]
+        return sorted([pair for pair in found if sign * pair[0] >= 0], key=lambda x: abs(x[0]))
+
+    @cached_property
+    def unit(self) -> Fraction:
+        """Of which all values are multiples: the smallest, or of listed ones the largest such."""
+        if not self.listed:
+            return self.magnitudes[1]
+        common = lcm(*(x.denominator for x in self.magnitudes))
+        return Fraction(gcd(*(int(x * common) for x in self.magnitudes)), common)
 
     @property
     def floating(self) -> bool:
@@ -63,8 +81,8 @@ class Element:
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """The same, counted in the smallest above 0, of which all are multiples."""
-        return tuple(int(x / self.magnitudes[1]) for x in self.magnitudes)
+        """The same, counted in units."""
+        return tuple(int(x / self.unit) for x in self.magnitudes)
 
     @cached_property
     def codes(self) -> dict[Value, int]:
@@ -75,7 +93,7 @@ class Element:
 
     def below(self, x: Fraction) -> int:
         """The place of the largest magnitude that is not above `x` >= 0."""
-        return bisect_right(self.counts, floor(x / self.magnitudes[1])) - 1
+        return bisect_right(self.counts, floor(x / self.unit)) - 1
 
     def nearest(self, x: Fraction) -> int:
         """The place of the magnitude nearest to `x` >= 0, ties to the even place."""
@@ -170,6 +188,13 @@ def twos_complement(bits: int, unit: Fraction) -> Element:
     half = 2 ** (bits - 1)
     counts = [*range(half), *range(-half, 0)]
     return Element(tuple(q * unit for q in counts), bits - 2, zero_sign=False)
+
+
+def listed(values: Sequence[Fraction | None]) -> Element:
+    """A value for each code; None for codes that are not written, which are read as 0."""
+    written = tuple(code for code, x in enumerate(values) if x is not None)
+    width = len(values).bit_length() - 1
+    return Element(tuple(x or Fraction(0) for x in values), width, zero_sign=False, listed=written)
 
 
 def unsigned(bits: int) -> Element:
@@ -267,6 +292,23 @@ def _vsq(bits: int) -> Definition:
     return Definition(twos_complement(bits, power(0)), (Integer(16, 4), Real("channel")))
 
 
+NORMAL: Final = (
+    *(-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
+    *(-0.18477343022823334, -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725),
+    *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941),
+    *(0.7229568362236023, 1),
+)
+"""The FP32 numbers of NF4 as bitsandbytes writes them."""
+
+
+def _normal(step: Fraction | None = None) -> Definition:
+    """NF4, or its values to the nearest multiples of a step."""
+    numbers = [float_value(round_to_float(Fraction(x), FP32), FP32) for x in NORMAL]
+    values = [x for x in numbers if isinstance(x, Fraction)]
+    rounded = values if step is None else [round(x / step) * step for x in values]
+    return Definition(listed(rounded), (Real(64),))
+
+
 CATALOG: Final[dict[str, Definition]] = {
     "axs6": Definition(
         sign_magnitude(5, Fraction(1, 31), zero_sign=False), (Exponent(32, nan=False),), header=True
@@ -294,5 +336,7 @@ CATALOG: Final[dict[str, Definition]] = {
     "vsq4": _vsq(4),
     "vsq6": _vsq(6),
     "vsq8": _vsq(8),
+    "nf4": _normal(),
+    "nf4q6": _normal(power(-6)),
 }
 """The formats that have names."""
