@@ -176,12 +176,12 @@ class Blocks:
         self._check_width(self.codes, "block {}", self.block)
 
     def _check_padding(self) -> None:
-        """Raise ValueError unless codes beyond the shape are 0, as `encode` writes them."""
+        """Raise ValueError unless codes beyond the shape are those of 0, as `encode` writes them."""
         used = self.length % self.block
         if not used:
             return
         levels, codes = self.format.levels[::-1], self.codes[..., -1, used:]
-        wrong = codes != 0
+        wrong = codes != self.format.element.zero_code
         if self.zero_points is not None:
             (level,) = levels
             last = (..., -1, None) if level.blocked else (..., None)

@@ -271,7 +271,7 @@ class _ArrayEncoding:
             if level.scale.nan_code is not None:
                 groups = left.reshape(len(codes), -1, int(level.group)).any(axis=2)
                 found[groups] = level.scale.nan_code
-                codes[np.repeat(groups, int(level.group), axis=1)] = 0
+                codes[np.repeat(groups, int(level.group), axis=1)] = element.zero_code
                 return
 
     def _refuse(self, values: NDArray[Any], x: Finite, first_row: int) -> None:

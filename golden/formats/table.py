@@ -29,7 +29,7 @@ class Table(Codes):
         over: the divisor, 1 or 2^n - 1 of up to 7 bits; the largest magnitude is a multiple of it.
 
     Raises:
-        ValueError: there are not 4, 8 or 16, two are equal, none is 0, one is too large, or the
+        ValueError: there are not 4, 8 or 16, two are equal, none is 0 or above, one is too large, or the
             divisor does not fit.
     """
 
@@ -55,8 +55,8 @@ class Table(Codes):
                 raise ValueError(f"values of a table must differ, and {value} is there twice")
         if 0 not in counts:
             raise ValueError("a table must have the value 0, which stands for zeros and padding")
-        if len(counts) < 2:
-            raise ValueError("a table must have a value that is not 0")
+        if max(counts) <= 0:
+            raise ValueError("a table must have a value above 0")
         if self.over & self.over + 1:
             raise ValueError(f"the divisor of a table must be 2^n - 1, not {self.over}")
         if self.largest_integer % self.over:

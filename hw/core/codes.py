@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Value
+from amaranth.hdl import Array, Cat, Const, Shape, Value, signed
 
-from axs6.golden.formats import Element, Float
+from axs6.golden.formats import Element, Float, Table
 from axs6.hw.core.trees import any_of
 
 
@@ -21,6 +21,25 @@ def significand_and_field(dtype: Float, code: Value) -> tuple[Value, Value]:
     fraction, field = split(dtype, code)
     normal = field.any()
     return Cat(fraction, normal), (field - normal)[: len(field)]
+
+
+def table_shape(table: Table) -> Shape:
+    """The shape of the integers of a table."""
+    low, high = int(table.integers.min()), int(table.integers.max())
+    return signed(max(high.bit_length(), (~low).bit_length()) + 1)
+
+
+def table_integer(table: Table, code: Value) -> Value:
+    """The integer of a code, in two's complement."""
+    shape = table_shape(table)
+    return Array(Const(value, shape) for value in table.integers.tolist())[code]
+
+
+def is_negative(element: Element, code: Value) -> Value:
+    """Whether the value of a code is negative."""
+    if isinstance(element, Table):
+        return table_integer(element, code)[-1]
+    return code[-1]
 
 
 def is_nan(element: Element, code: Value) -> Value:

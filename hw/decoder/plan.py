@@ -21,6 +21,7 @@ from axs6.golden.formats import (
     Scale,
     Shift,
     SignMagnitude,
+    Table,
     name_of,
 )
 from axs6.hw.core.structures import StructLayout
@@ -110,6 +111,11 @@ class DecoderPlan:
                 "elements over 2^n - 1 have a decoder only under powers of two, but "
                 f"{name_of(self.fmt)} has another scale"
             )
+        if self.repeated and self.fmt.element.listed:
+            raise ValueError(
+                f"tables with a divisor have no decoder, and that of {name_of(self.fmt)} has "
+                f"{self.fmt.element.divisor}"
+            )
         if self.significand + sum(map(_bits, self.factors)) > EXACT_BITS:
             raise ValueError(
                 f"significands of elements and scales must have {EXACT_BITS} bits at most together,"
@@ -145,6 +151,8 @@ class DecoderPlan:
         element = self.fmt.element
         if isinstance(element, Float):
             return element.fraction_bits + 1
+        if isinstance(element, Table):
+            return element.integer_bits
         return element.magnitude_bits if isinstance(element, SignMagnitude) else element.width
 
     @cached_property

@@ -16,9 +16,10 @@ from axs6.golden.formats import (
     Shift,
     SignMagnitude,
     Specials,
+    Table,
     TwosComplement,
 )
-from axs6.hw.core.codes import split
+from axs6.hw.core.codes import split, table_integer
 from axs6.hw.core.layouts import ZERO_POINT, outer_names, scale_names, scaled_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
@@ -134,7 +135,8 @@ class ReadElementLane(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Build the magnitude or the significand, and the flags."""
         m = Module()
-        element, code, o = self._plan.fmt.element, self.code, self.o
+        plan, code, o = self._plan, self.code, self.o
+        element = plan.fmt.element
         if isinstance(element, Float):
             fraction, field = split(element, code)
             significand, x = significand_and_exponent(m, element, field, fraction)
@@ -148,10 +150,12 @@ class ReadElementLane(wiring.Component):
         elif isinstance(element, SignMagnitude):
             m.d.comb += [o.significand.eq(code[:-1]), o.sign.eq(code[-1])]
         else:
-            twos = isinstance(element, TwosComplement)
-            number = Signal(signed(element.width + 1))
+            number = Signal(signed(plan.magnitude + 1))
+            given = code.as_signed() if isinstance(element, TwosComplement) else code
+            if isinstance(element, Table):
+                given = table_integer(element, code)
             m.d.comb += [
-                number.eq(code.as_signed() if twos else code - self.zero_point),
+                number.eq(given if element.signed else code - self.zero_point),
                 o.sign.eq(number < 0),
                 o.significand.eq(Mux(number < 0, -number, number)),
             ]

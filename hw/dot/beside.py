@@ -5,8 +5,15 @@ from collections.abc import Iterator, Sequence
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data
 
-from axs6.golden.formats import BlockFormat, Exponent, Level, Real, Shift
-from axs6.hw.core.codes import infinite_products, is_infinite, is_nan, significand_and_field
+from axs6.golden.formats import BlockFormat, Exponent, Level, Real, Shift, Table
+from axs6.hw.core.codes import (
+    infinite_products,
+    is_infinite,
+    is_nan,
+    is_negative,
+    significand_and_field,
+    table_integer,
+)
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.trees import any_of, balanced
 from axs6.hw.dot.shape import SPECIAL_GROUP, DotShape, GroupScaling
@@ -106,7 +113,11 @@ def _no_numbers(sides: Sides, first: int, end: int) -> list[Value]:
         for (fmt, _), codes in zip(sides, lanes, strict=True)
     ]
     zero = [_zero(fmt, block)[first:end] for fmt, block in sides]
-    negative = [x[-1] ^ y[-1] for x, y in zip(*lanes, strict=True)]
+    signs = [
+        [is_negative(fmt.element, code) for code in codes]
+        for (fmt, _), codes in zip(sides, lanes, strict=True)
+    ]
+    negative = [x ^ y for x, y in zip(*signs, strict=True)]
     times_zero, *signs = infinite_products(
         list(zip(*infinite, strict=True)), list(zip(*zero, strict=True)), negative
     )
@@ -129,6 +140,8 @@ def _zero(fmt: BlockFormat, block: data.View) -> list[Value]:
     one_zero = fmt.element.sign_bit if fmt.element.signed_zero or fmt.element.divisor > 1 else 0
     bits = fmt.element.width - bool(one_zero)
     found = [~code[:bits].any() for code in block.codes]
+    if isinstance(fmt.element, Table):
+        found = [table_integer(fmt.element, code) == 0 for code in block.codes]
     for level, codes in _codes(fmt, block):
         if isinstance(level.scale, Exponent | Shift):
             continue

@@ -5,9 +5,9 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data
 
-from axs6.golden.formats import Exponent, Float, Integer, Level, Real, Shift, TwosComplement
+from axs6.golden.formats import Exponent, Float, Integer, Level, Real, Shift, Table, TwosComplement
 from axs6.golden.operands import IntegerForm
-from axs6.hw.core.codes import significand_and_field, split
+from axs6.hw.core.codes import significand_and_field, split, table_integer
 from axs6.hw.core.layouts import scale_names
 
 
@@ -62,10 +62,13 @@ class OperandSignals:
         """Sign, magnitude and exponent field of an element, as `IntegerForm` has them."""
         code, element = self._view.codes[lane], self._element
         none = Const(0, 0)
-        if isinstance(element, TwosComplement):
-            magnitude = Signal(element.bits, name=f"{self._name}_magnitude{lane}")
-            self._m.d.comb += magnitude.eq(Mux(code[-1], -code.as_signed(), code.as_signed()))
-            return code[-1], magnitude, none
+        if isinstance(element, TwosComplement | Table):
+            listed = isinstance(element, Table)
+            number = table_integer(element, code) if listed else code.as_signed()
+            sign = number[-1] if listed else code[-1]
+            magnitude = Signal(len(number), name=f"{self._name}_magnitude{lane}")
+            self._m.d.comb += magnitude.eq(Mux(sign, -number, number))
+            return sign, magnitude, none
         if not isinstance(element, Float):
             return code[-1], code[:-1], none
         fraction, exponent = split(element, code)
@@ -80,8 +83,11 @@ class OperandSignals:
 
     def number(self, lane: int) -> Value:
         """An element in two's complement."""
+        code = self._view.codes[lane]
         if isinstance(self._element, TwosComplement):
-            return self._view.codes[lane].as_signed()
+            return code.as_signed()
+        if isinstance(self._element, Table):
+            return table_integer(self._element, code)
         sign, magnitude, _ = self.element(lane)
         number = Signal(signed(len(magnitude) + 1), name=f"{self._name}_number{lane}")
         self._m.d.comb += number.eq(Mux(sign, -magnitude, magnitude))
@@ -123,7 +129,12 @@ class OperandSignals:
     def is_zero(self, lane: int) -> Value:
         """Whether a lane is 0: its element, or a scale of it that can be."""
         code = self._view.codes[lane]
-        zero = code == 0 if isinstance(self._element, TwosComplement) else ~code[:-1].any()
+        if isinstance(self._element, Table):
+            zero = table_integer(self._element, code) == 0
+        elif isinstance(self._element, TwosComplement):
+            zero = code == 0
+        else:
+            zero = ~code[:-1].any()
         for _, level in _levels(self._form):
             if isinstance(level.scale, Integer | Real):
                 scale = self.scale(level, lane)

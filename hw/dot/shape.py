@@ -29,6 +29,9 @@ from axs6.hw.core.structures import ArrayLayout, StructLayout
 BLOCK_MAX = 128
 """Lanes of a block dot product, at most."""
 
+TABLE_BITS = 16
+"""Bits of the largest integer of a table, at most."""
+
 WORD = 64
 """Bits of the largest integer of a field; wider sums have their high bits in one of their own."""
 
@@ -83,6 +86,7 @@ class DotShape:
                 f"block must be a power of two from 2 to {BLOCK_MAX} here, not {size!r}"
             )
         for fmt in self.formats:
+            check_table(fmt)
             if not fmt.element.signed:
                 raise ValueError(
                     f"{name_of(fmt)} has zero points, for which dot products have no hardware"
@@ -207,6 +211,17 @@ class DotShape:
         specials = ArrayLayout(unsigned(3 if infinite else 1), groups)
         rest = {name: field for name, field in fields.items() if name != "special"}
         return {**rest, "specials": specials}
+
+
+def check_table(fmt: BlockFormat) -> None:
+    """Raise ValueError if integers of a table have too many bits for multipliers of lanes."""
+    element = fmt.element
+    if element.listed and element.integer_bits > TABLE_BITS:
+        raise ValueError(
+            f"dot products in hardware need a table whose values are integers of at most "
+            f"{TABLE_BITS} bits times a unit, and those of {name_of(fmt)} have "
+            f"{element.integer_bits}"
+        )
 
 
 def largest_factor(level: Level) -> int:

@@ -345,6 +345,8 @@ def _missing(fmt: BlockFormat) -> str | None:
         return f"the choice {fmt.choice}"
     if not fmt.element.signed:
         return "zero points"
+    if fmt.element.listed:
+        return "a table of values"
     if fmt.has_modes:
         return "modes"
     scales = [level.scale for level in fmt.levels]

@@ -43,7 +43,8 @@ def blocks_of(items: Fields, fmt: BlockFormat, prefix: str = "") -> Blocks:
     given = items[f"{prefix}codes"].astype(np.uint8)
     count, lanes = given.shape
     blocks = -(-lanes // fmt.block)
-    codes = np.pad(given, ((0, 0), (0, blocks * fmt.block - lanes)))
+    fill = ((0, 0), (0, blocks * fmt.block - lanes))
+    codes = np.pad(given, fill, constant_values=fmt.element.zero_code)
     if len(fmt.outer) == 1 and f"{prefix}{outer_names(fmt)[0]}" in items:
         fmt = replace(fmt, levels=(*fmt.blocked, Level(fmt.outer[0].scale, CHANNEL)))
     names = [f"{prefix}{name}" for name in (*outer_names(fmt), *scale_names(fmt))]

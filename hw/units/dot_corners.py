@@ -80,7 +80,7 @@ def _rows(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
     ends = end_codes(fmt)
     smallest = np.abs(values[ends]) == np.abs(values[ends])[values[ends] != 0].min()
     codes = [ends[np.argmax(values[ends])], ends[np.argmin(values[ends])]]
-    rows = np.zeros((SPECIAL + 1, block), np.int64)
+    rows = np.full((SPECIAL + 1, block), fmt.element.zero_code, np.int64)
     rows[PLUS], rows[MINUS] = codes
     rows[ONE, 0] = ends[smallest & (values[ends] > 0)][0]
     rows[MINUS_ONE, -1] = ends[smallest & (values[ends] < 0)][0]

@@ -68,7 +68,7 @@ def _operand(
     numbers = [i for i, x in enumerate(element.values) if x not in NO_NUMBERS]
     codes = rng.choice(numbers, shape)
     if look is Look.ZEROS:
-        codes = np.where(rng.random(shape) < 0.7, element.codes[Fraction(0)], codes)
+        codes = np.where(rng.random(shape) < 0.7, element.zero, codes)
     if look is Look.LARGEST:
         largest = element.largest
         ends = [element.codes[x] for x in (largest, -largest) if x in element.codes]
@@ -143,7 +143,7 @@ def _shortened(blocks: Blocks, length: int) -> Blocks:
     size, used = blocks.block, (length - 1) % blocks.block + 1
     codes, zero = blocks.codes.copy(), blocks.zero_points
     last = (..., -1, None) if blocks.format.blocked else (..., None)
-    codes[..., -1, used:] = 0 if zero is None else zero[last]
+    codes[..., -1, used:] = blocks.format.element.zero_code if zero is None else zero[last]
     scales = []
     for level, found in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
         found = found.copy()

@@ -206,10 +206,9 @@ class Products(NamedTuple):
 
 def _divisor(definition: Definition) -> Fraction:
     """2^n - 1 over 2^n, in whose units accumulators hold elements with this denominator."""
-    denominator = definition.element.magnitudes[1].denominator
-    if denominator & denominator - 1 == 0:
-        return Fraction(1)
-    return Fraction(denominator, 2 ** denominator.bit_length())
+    denominator = definition.element.unit.denominator
+    odd = denominator // (denominator & -denominator)
+    return Fraction(1) if odd == 1 else Fraction(odd, 2 ** odd.bit_length())
 
 
 def _steps(products: Products, accumulator: Accumulator) -> Iterator[tuple[list[Term], Value]]:

@@ -187,7 +187,7 @@ def _encode_group(
         _encode_group(group, levels[1:], sizes[1:], within, found)
         nan = _nan_scale(levels, group, found)
         if nan is not None:
-            found.codes[begun:] = [0] * len(group)
+            found.codes[begun:] = [found.definition.element.zero] * len(group)
         found.scales[depth].append(code if nan is None else nan)
 
 
@@ -383,14 +383,14 @@ def _element(lane: _Lane, above: _Above, found: _Encoding) -> int:
     """The code of one value."""
     element, value = found.definition.element, lane.value
     if value is Special.NAN:
-        return (element.nan or 0) if found.propagate else 0
+        return (element.nan or element.zero) if found.propagate else element.zero
     if value is Special.NEGATIVE_ZERO:
-        value = value if element.zero_sign else Fraction(0)
-        return element.side(1)[0][1] if element.listed else element.codes[value]
+        return element.codes[value] if element.zero_sign else element.zero
     if value in INFINITE and found.propagate:
         scales = found.definition.levels
         alone = all(_nan_code(level) is None for level in scales)
-        return element.codes.get(value, (element.nan or 0) if alone else 0)
+        other = element.nan if alone and element.nan else element.zero
+        return element.codes.get(value, other)
     place, v = len(element.magnitudes) - 1, power(256)
     if value not in INFINITE:
         v = _divide(abs(lane.number), above) / power(above.exponent)

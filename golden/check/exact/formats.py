@@ -91,6 +91,11 @@ class Element:
         codes.setdefault(Special.NEGATIVE_ZERO, codes[Fraction(0)])
         return codes
 
+    @property
+    def zero(self) -> int:
+        """The code of 0."""
+        return self.side(1)[0][1] if self.listed else self.codes[Fraction(0)]
+
     def below(self, x: Fraction) -> int:
         """The place of the largest magnitude that is not above `x` >= 0."""
         return bisect_right(self.counts, floor(x / self.unit)) - 1
