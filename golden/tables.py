@@ -171,6 +171,27 @@ def counted(
     return np.where(beyond, LARGE, kept << wide.astype(np.uint64)), inexact
 
 
+def ladder(
+    table: Table, rounding: Rounding, dtype: type[np.float32 | np.float64]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The entries in units, from the lowest up, and for each but the first the least value for it.
+
+    The dtype holds the entries and what lies halfway between them. Values of the dtype are compared
+    with the bounds exactly.
+    """
+    plus, minus = sides(table)
+    values = np.concatenate([-minus.counts[:0:-1].astype(dtype), plus.counts.astype(dtype)])
+    up, down = ((side.bounds(rounding) / 4).astype(dtype) for side in (plus, minus))
+    open_up, open_down = (side.bounds(rounding) & np.uint64(1) == 1 for side in (plus, minus))
+    up, down = up - open_up * dtype(0.25), down - open_down * dtype(0.25)
+    above = np.nextafter(up, dtype(np.inf), dtype=dtype)
+    # Below 0 a value goes up where its magnitude does not reach the entry below.
+    below = np.nextafter(-down, dtype(np.inf), dtype=dtype)
+    risen = np.where(open_up, above, up)
+    fallen = np.where(open_down, -down, below)
+    return values, np.concatenate([fallen[::-1], risen]).astype(dtype)
+
+
 def ends(table: Table, negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """The codes of the largest magnitudes of these signs."""
     plus, minus = (side.codes[-1] for side in sides(table))

@@ -13,6 +13,8 @@ namespace axs6 {
 enum Rule : int32_t { FLOOR, CEIL, EVEN, RCEIL };
 enum Choice : int32_t { MAX, FOUR_OVER_SIX, MSE };
 
+constexpr int MAX_STEPS = 15;
+
 struct Format {
     int32_t block, group;  // values under one exponent; under one shift, or `block` without shifts
     int32_t shift_top;     // the largest shift, 0 without shifts
@@ -23,6 +25,9 @@ struct Format {
     int32_t offset;        // of the factor 2^(code + offset) of integers
     int32_t choice;        // of the scale of a block
     float largest;         // in units
+    int32_t steps;         // from entry to entry of a table; 0 for other elements
+    float lowest;          // entry, in units
+    float bounds[MAX_STEPS], step[MAX_STEPS];  // from which value on there is one more, and how high
 };
 
 constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, HIDDEN = 1 << 23;
@@ -150,13 +155,17 @@ inline void slow_block(const Format& f, const uint32_t* bits, Quantised& out) {
         if (most > 0 && shift) shift = std::min(shift, std::ilogb(largest) - std::ilogb(most));
         const int scale = out.scale - shift;
         for (int i = start; i < start + f.group; ++i) {
+            const bool nan = (bits[i] & MAGNITUDE) > INFINITE;
+            out.shift[i] = shift;
             double q = std::ldexp(x[i], -scale) * f.divisor, step = 1;
+            if (f.steps) {
+                out.q[i] = static_cast<float>(listed(f, bits[i] >> 31 ? -q : q));
+                continue;
+            }
             if (f.divisor == 1 && q > 0)
                 step = std::ldexp(1, std::max(0, std::ilogb(q) - f.fraction));
             q = std::min(std::nearbyint(q / step) * step, static_cast<double>(f.largest));
             if ((bits[i] & MAGNITUDE) == INFINITE) q = f.largest;
-            const bool nan = (bits[i] & MAGNITUDE) > INFINITE;
-            out.shift[i] = shift;
             out.q[i] = static_cast<float>(bits[i] >> 31 && !nan ? -q : q);
         }
     }
@@ -209,10 +218,34 @@ inline void divided_block(const Format& f, const uint32_t* bits, int count, int 
     }
 }
 
+// The entry of a table that a value in units is rounded to.
+template <class Real>
+inline Real listed(const Format& f, Real x) {
+    Real q = f.lowest;
+    for (int k = 0; k < f.steps; ++k) q += x >= f.bounds[k] ? f.step[k] : 0;
+    return q;
+}
+
+template <int B, bool SHIFTED>
+inline void listed_block(const Format& f, const uint32_t* bits, int count, uint32_t reciprocal,
+                         Quantised& out) {
+    float x[MAX_BLOCK];
+    for (int i = 0; i < (B ? B : count); ++i) {
+        const uint32_t more = SHIFTED ? static_cast<uint32_t>(out.shift[i]) << 23 : 0;
+        x[i] = bits_of<float>(bits[i]) * bits_of<float>(reciprocal + more);
+        out.q[i] = f.lowest;
+    }
+    for (int k = 0; k < f.steps; ++k) {
+        const float bound = f.bounds[k], step = f.step[k];
+        for (int i = 0; i < (B ? B : count); ++i) out.q[i] += x[i] >= bound ? step : 0.0f;
+    }
+}
+
 template <int B, bool SHIFTED>
 inline void rounded_block(const Format& f, const uint32_t* bits, int count, int scale,
                           Quantised& out) {
     const uint32_t reciprocal = static_cast<uint32_t>(127 - scale) << 23;
+    if (f.steps) return listed_block<B, SHIFTED>(f, bits, count, reciprocal, out);
     const float largest = f.largest;
     const uint32_t least = static_cast<uint32_t>(127 + f.fraction) << 23;
     const uint32_t magic = (static_cast<uint32_t>(23 - f.fraction) << 23) + (1 << 22);
