@@ -193,6 +193,5 @@ def end_codes(fmt: BlockFormat) -> NDArray[np.int64]:
     element = fmt.element
     finite = np.setdiff1d(np.arange(1 << element.width), special_codes(fmt))
     values = element.integers[finite]
-    size = np.abs(values)
-    ends = (0, size[size > 0].min(), values.max(), -values.min())
-    return finite[np.isin(size, ends)]
+    least = [side[side > 0].min(initial=values.max()) for side in (values, -values)]
+    return finite[np.isin(np.abs(values), (0, *least, values.max(), -values.min()))]
