@@ -5,6 +5,7 @@
 #define BLOCK_FORMATS_H
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Numbers: magnitude * 2^exponent with a sign, NaN, or an infinity ---- */
@@ -23,7 +24,7 @@ static Number number(int negative, uint64_t magnitude, int exponent) {
     return x;
 }
 
-/* Magnitudes stay below 2^64: those of lanes have at most 8 + 4 bits, outer scales of 1 have one. */
+/* Magnitudes stay below 2^64: those of lanes have at most 28 + 24 bits, outer scales of 1 have one. */
 static Number product(Number x, Number y) {
     int negative = x.negative ^ y.negative, infinite = x.kind == INFINITE || y.kind == INFINITE;
     int zero = (x.kind == FINITE && !x.magnitude) || (y.kind == FINITE && !y.magnitude);
@@ -35,14 +36,17 @@ static Number product(Number x, Number y) {
 /* ---- Formats ---- */
 
 enum special { NONE, ALL_ONES, IEEE };
-enum kind { SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, EXPONENT, SHIFT, INTEGER };
+enum kind {
+    SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, TABLE, EXPONENT, SHIFT, INTEGER
+};
 
 /* A code of `bits` bits. Floats have a sign, but for unsigned ones, `exponent` bits of exponent and
-   the rest of fraction; fixed-point codes count 2^exponent. */
+   the rest of fraction; fixed-point codes, and the counts of a table, count 2^exponent. */
 typedef struct {
     enum kind kind;
     int bits, exponent;
     enum special special;
+    const int32_t *counts; /* of each code of a table */
 } Code;
 
 /* A scale of groups of `group` values; 0: of a channel or the tensor. */
@@ -66,6 +70,12 @@ typedef struct {
 #define E2M1 {FLOAT, 4, 2, NONE}
 #define MICRO {{E8M0, 16}, {{SHIFT, 1, 0, NONE}, 2}}
 #define VSQ {{FP32, 0}, {{INTEGER, 4, 0, NONE}, 16}}
+
+static const int32_t NF4[] = {
+    -134217728, -93441416, -70474112, -53004928, -38177076, -24799870, -12220529, 0,
+    10681087,   21599686,  33032634,  45354216,  59151072,  75513176,  97033624,  134217728,
+};
+static const int32_t NF4_Q6[] = {-64, -45, -34, -25, -18, -12, -6, 0, 5, 10, 16, 22, 28, 36, 46, 64};
 
 static const Format FORMATS[] = {
     {"mx9", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 2, MICRO},
@@ -91,9 +101,11 @@ static const Format FORMATS[] = {
     {"vsq4", {TWOS_COMPLEMENT, 4, 0, NONE}, 16, 2, VSQ},
     {"vsq6", {TWOS_COMPLEMENT, 6, 0, NONE}, 16, 2, VSQ},
     {"vsq8", {TWOS_COMPLEMENT, 8, 0, NONE}, 16, 2, VSQ},
+    {"nf4", {TABLE, 4, -27, NONE, NF4}, 64, 1, {{FP32, 64}}},
+    {"nf4q6", {TABLE, 4, -6, NONE, NF4_Q6}, 64, 1, {{FP32, 64}}},
 };
 
-enum { LARGEST_BLOCK = 32 };
+enum { LARGEST_BLOCK = 64 };
 
 static Number float_value(Code code, uint32_t bits) {
     int magnitude_bits = code.bits - (code.kind == FLOAT);
@@ -119,6 +131,8 @@ static Number value_of(Code code, uint32_t bits) {
         return bits == 2 * top - 1 ? NAN_NUMBER : number(0, 1, (int)bits - (int)(top - 1));
     case SHIFT: return number(0, 1, -(int)bits);
     case SIGN_MAGNITUDE: return number((bits & top) != 0, bits & (top - 1), code.exponent);
+    case TABLE:
+        return number(code.counts[bits] < 0, (uint64_t)llabs(code.counts[bits]), code.exponent);
     case TWOS_COMPLEMENT:
         return number((bits & top) != 0, bits & top ? 2 * top - bits : bits, code.exponent);
     default: return number(0, bits, code.exponent);

@@ -176,7 +176,7 @@ class Blocks:
         self._check_width(self.codes, "block {}", self.block)
 
     def _check_padding(self) -> None:
-        """Raise ValueError unless codes beyond the shape are those of 0, as `encode` writes them."""
+        """Raise ValueError unless codes beyond the shape are those of 0, as from `encode`."""
         used = self.length % self.block
         if not used:
             return

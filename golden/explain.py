@@ -21,6 +21,7 @@ from axs6.golden.formats import (
     Rule,
     ScaleChoice,
     SignMagnitude,
+    Table,
     Unsigned,
     name_of,
 )
@@ -119,11 +120,14 @@ def number(x: Fraction | NotANumber) -> str:
             return f"{sign}{top >> zeros} * 2^{zeros}"
         if bottom <= 1 << 10 or not top:
             return f"{sign}{float(abs(x)):.10g}"
+        return f"{sign}{top} * 2^-{bottom.bit_length() - 1}"
     return f"{sign}{top}/{bottom}"
 
 
 def values(element: Element) -> list[tuple[str, int, str]]:
     """Some codes: what each is, the code, and its value; in order of the codes."""
+    if isinstance(element, Table):
+        return _entries(element)
     top, sign = element.largest_code, element.sign_bit
     found = {0: "zero", 1: "smallest", top: "largest"}
     if isinstance(element, Float):
@@ -142,11 +146,19 @@ def values(element: Element) -> list[tuple[str, int, str]]:
     return [(what, code, _value(element, code)) for code, what in sorted(found.items())]
 
 
+def _entries(table: Table) -> list[tuple[str, int, str]]:
+    """All codes of a table."""
+    ends = {min(table.integers): "most negative", max(table.integers): "largest", 0: "zero"}
+    names = ["never written" if x is None else ends.get(x, "") for x in table.counts]
+    return [(what, code, _value(table, code)) for code, what in enumerate(names)]
+
+
 def _value(element: Element, code: int) -> str:
     value = element.integer(code)
     if isinstance(value, NotANumber):
         return value.value
-    return ("-" if not value and code else "") + number(value * element.unit)
+    minus_zero = not value and code and not element.listed
+    return ("-" if minus_zero else "") + number(value * element.unit)
 
 
 def explain(fmt: BlockFormat) -> list[str]:
@@ -280,9 +292,10 @@ def _encoding(fmt: BlockFormat) -> list[str]:
     powers = [x for x in fmt.levels[::-1] if not isinstance(x.scale, Real | Integer)]
     for level in powers:
         value += f" / {_factor(fmt, level)}"
+    ties = "ties to the even code" if fmt.element.listed else "ties to even"
     amax = "" if not factors else ", after real scales of it" if powers else ""
     return [
-        f"encoding: {value} to the nearest element, ties to even, of magnitude {top} at most",
+        f"encoding: {value} to the nearest element, {ties}, of magnitude {top} at most",
         f"   amax: the largest magnitude in the scale's group{amax}",
         *_choice(fmt),
     ]
@@ -320,6 +333,8 @@ def _element(fmt: BlockFormat) -> list[str]:
     elif isinstance(element, SignMagnitude):
         parts = f"sign in bit {top}, magnitude q in {_bits(top - 1, 0)}"
         formula = f"(-1)^sign * q * {unit}"
+    elif isinstance(element, Table):
+        parts, formula = "a place in a table", "the value of the code"
     elif isinstance(element, Unsigned):
         parts, formula = "an unsigned integer", "code"
     else:

@@ -68,7 +68,8 @@ def planar(blocks: Blocks, dtype: Any = None) -> Planar:
             by default the one that NumPy or ml_dtypes has. Elements E4M3, E5M2, E3M2, E2M3 and
             E2M1 are float8_e4m3fn, float8_e5m2, float6_e3m2fn, float6_e2m3fn, float4_e2m1fn (in
             torch float4_e2m1fn_x2); two's complement codes are int8 or int4, in units of the
-            element; codes of tables, which are places in them, uint4 or uint2; exponents with NaN float8_e8m0fnu, real scales the dtype that they have.
+            element; codes of tables, which are places in them, uint4 or uint2; exponents with NaN
+            float8_e8m0fnu, real scales the dtype that they have.
 
     Raises:
         ImportError: the dtypes are of ml_dtypes, which is not installed.

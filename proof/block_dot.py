@@ -298,7 +298,7 @@ def show_unit(shape: DotShape) -> None:
     """
     worth = Fraction(1)
     for definition in map(definition_of, shape.formats):
-        worth *= definition.element.magnitudes[1]
+        worth *= definition.element.unit
         for level in definition.levels:
             if isinstance(level.group, str):
                 continue  # the scale of a channel or a tensor multiplies the total
@@ -345,7 +345,7 @@ class _Products:
     def __init__(self, definitions: Sequence[exact.Definition]) -> None:
         numbers, finite = [], []
         for definition in definitions:
-            unit = definition.element.magnitudes[1]
+            unit = definition.element.unit
             values = [Fraction(0) if x is Special.NEGATIVE_ZERO else x
                       for x in definition.element.values]  # fmt: skip
             finite.append(np.array([isinstance(x, Fraction) for x in values]))

@@ -201,7 +201,8 @@ class _Side:
     def _stepped(
         self, codes: NDArray[Any], lanes: int, group: int = 1, fill: int = 0
     ) -> NDArray[Any]:
-        """Codes of groups, those of a fill behind them, as (groups, rows, steps), with an axis more where a step has several."""
+        """Codes of groups, those of a fill behind them, as (groups, rows, steps), with an axis more
+        where a step has several."""
         flat = codes.reshape(self._groups, self.rows, -1)
         if group > lanes:
             flat = np.repeat(flat, group // lanes, axis=2)

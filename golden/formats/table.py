@@ -29,8 +29,8 @@ class Table(Codes):
         over: the divisor, 1 or 2^n - 1 of up to 7 bits; the largest magnitude is a multiple of it.
 
     Raises:
-        ValueError: there are not 4, 8 or 16, two are equal, none is 0 or above, one is too large, or the
-            divisor does not fit.
+        ValueError: there are not 4, 8 or 16, two are equal, none is 0 or above, one is too large,
+            or the divisor does not fit.
     """
 
     counts: tuple[int | None, ...]

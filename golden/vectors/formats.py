@@ -109,6 +109,12 @@ class FormatVectors:
         of = self.name if self.name == str(self.fmt) else f"{self.name} ({self.fmt})"
         return Subject(path, title, inputs, outputs, cases, by_definition, by_golden, of)
 
+    @property
+    def _least(self) -> int:
+        """The code of the smallest positive element."""
+        integers = self.fmt.element.integers
+        return int(np.argmax(integers == integers[integers > 0].min()))
+
     # Elements
 
     def _elements(self) -> Subject:
@@ -142,7 +148,7 @@ class FormatVectors:
         block = Block(every, (code,) * self.fmt.block, zero)
         value = decode(as_blocks([block], self.fmt), np.float64).ravel()[0]
         if of_unit:
-            value = value / float(self.fmt.element.unit)
+            value = value / float(self.fmt.element.smallest)
         bits = int(np.float32(value).view(np.uint32))
         assert np.isnan(value) or np.float32(value) == value
         return (bits,)
@@ -182,7 +188,7 @@ class FormatVectors:
     def _scale_by_golden(self, level: int, code: int) -> Answer:
         scales = [neutral(x) for x in self.levels]
         scales[level] = code
-        return self._decoded(1, scales, of_unit=True)
+        return self._decoded(self._least, scales, of_unit=True)
 
     # Encoded blocks
 
@@ -274,14 +280,18 @@ class FormatVectors:
         one, least = [neutral(x) for x in self.levels], [1] * len(self.levels)
         top = [level.scale.largest_code for level in self.levels]
         largest, sign = element.largest_code, element.sign_bit
-        yield self._pair("zeros", ([0] * size, top), ([0] * size, top))
+        zero, small = element.zero_code, self._least
+        yield self._pair("zeros", ([zero] * size, top), ([zero] * size, top))
         yield self._pair("largest", ([largest] * size, top), ([largest] * size, top))
-        yield self._pair("smallest", ([1] * size, least), ([1] * size, least))
-        yield self._pair("one_product", ([1] + [0] * (size - 1), one), ([largest] * size, one))
+        yield self._pair("smallest", ([small] * size, least), ([small] * size, least))
+        alone = [small] + [zero] * (size - 1)
+        yield self._pair("one_product", (alone, one), ([largest] * size, one))
         finite = [c for c in range(1 << element.width) if isinstance(element.integer(c), int)]
         special = [c for c in range(1 << element.width) if c not in finite]
-        if sign:
+        if sign or element.listed:
             negative = [largest | sign, largest] if self._sign_alone else [sign + 1, largest]
+            if element.listed:
+                negative = [int(np.argmin(element.integers)), largest]
             yield self._pair("cancelled", ([largest] * size, top), (negative * (size // 2), top))
             yield self._pair("negative", ([largest] * size, top), ([negative[0]] * size, top))
         for number in range(3 * self.count):
@@ -307,7 +317,7 @@ class FormatVectors:
     def _sign_alone(self) -> bool:
         """Whether a code with the sign bit is the negative of that without."""
         element = self.fmt.element
-        return element.integer(element.sign_bit | 1) == -1
+        return not element.listed and element.integer(element.sign_bit | 1) == -1
 
     def _random_scale(self, level: Level, rng: np.random.Generator) -> list[int]:
         scale = level.scale

@@ -213,6 +213,15 @@ class DotShape:
         return {**rest, "specials": specials}
 
 
+def multiplied(fmt: BlockFormat) -> bool:
+    """Whether there is hardware for block dot products of a format."""
+    try:
+        DotShape(fmt, fmt, fmt.block)
+    except ValueError:
+        return False
+    return True
+
+
 def check_table(fmt: BlockFormat) -> None:
     """Raise ValueError if integers of a table have too many bits for multipliers of lanes."""
     element = fmt.element

@@ -339,6 +339,11 @@ def check_format(fmt: BlockFormat, lanes: int, unit: str) -> None:
         raise ValueError(f"{unit} has no hardware for {name_of(fmt)}, in which NaN has no code")
 
 
+def encoded(fmt: BlockFormat) -> bool:
+    """Whether there is hardware that encodes all parts of a format."""
+    return _missing(fmt) is None
+
+
 def _missing(fmt: BlockFormat) -> str | None:
     """The part of a format that has no hardware."""
     if fmt.choice is not ScaleChoice.MAX:

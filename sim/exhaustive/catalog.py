@@ -7,6 +7,7 @@ from axs6.golden.formats import CATALOG
 from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.golden.rounding import DETERMINISTIC
 from axs6.hw.core.parameters import STRUCTURE, check_view
+from axs6.hw.dot.shape import multiplied
 from axs6.sim.exhaustive.conversion_spaces import conversion_spaces
 from axs6.sim.exhaustive.decoder_spaces import decoder_space
 from axs6.sim.exhaustive.encoder_spaces import (
@@ -62,7 +63,7 @@ def _decoders() -> list[tuple[str, None, str, str]]:
 
 def _signed() -> list[str]:
     """The formats that have names, dot products and no modes."""
-    return [name for name, fmt in CATALOG.items() if fmt.element.signed and not fmt.has_modes]
+    return [name for name, fmt in CATALOG.items() if multiplied(fmt) and not fmt.has_modes]
 
 
 def choose(spaces: Sequence[Space], parts: Sequence[str]) -> list[Space]:

@@ -33,7 +33,7 @@ function encodeGroup(lanes, depth, above, found) {
       ? encodeWithZeroPoint(group, found)
       : encodeUnderScale(group, depth, above, found);
     const nan = nanScale(group, depth, found);
-    if (nan !== null) codes.fill(0, begun);
+    if (nan !== null) codes.fill(format.element.zero, begun);
     scales[depth].push(nan ?? code);
   }
 }
@@ -122,18 +122,35 @@ function elementCode(lane, above, found) {
   const { rounding, bits, nonfinite } = found.how;
   const propagate = nonfinite === "propagate";
   const negative = lane.negative ? element.signBit : 0;
-  if (lane.kind === "nan") return propagate ? (element.nan ?? 0) : 0;
+  if (lane.kind === "nan") return propagate ? (element.nan ?? element.zero) : element.zero;
   if (lane.kind === "infinity" && propagate) {
     if (element.infinity !== null) return element.infinity + negative;
-    return scales.every((scale) => scale.nan === null) ? (element.nan ?? 0) : 0;
+    return scales.every((scale) => scale.nan === null) ? (element.nan ?? element.zero) : element.zero;
   }
   let magnitude = element.largestCode;
-  if (lane.kind === "number") {
-    const x = over(dividedValue(lane.magnitude, above), power(above.exponent));
-    magnitude = heldCode(x, element, rounding, lane.word, bits);
-  }
+  const number = lane.kind === "number";
+  const x = number && over(dividedValue(lane.magnitude, above), power(above.exponent));
+  if (element.entries) return entryCode(x || element.largest, lane, element, rounding, bits);
+  if (number) magnitude = heldCode(x, element, rounding, lane.word, bits);
   if (element.complement) return lane.negative && magnitude ? 2 * element.signBit - magnitude : magnitude;
   return lane.magnitude.n || element.signedZero ? negative + magnitude : magnitude;
+}
+
+// The code of the entry of a table that a magnitude is rounded to: a tie to the even code, or if
+// neither or both are even to the smaller magnitude.
+function entryCode(x, { negative, word }, element, rounding, bits) {
+  const side = element.sides[Number(negative)];
+  const low = side.findLastIndex(({ magnitude }) => !below(x, magnitude));
+  if (low === side.length - 1 || rounding === "toward_zero") return side[low].code;
+  const [lower, upper] = side.slice(low, low + 2);
+  const [down, up] = [minus(x, lower.magnitude), minus(upper.magnitude, x)];
+  if (rounding === "nearest") {
+    const tie = !below(up, down) && !below(down, up);
+    const even = lower.code % 2 === 1 && upper.code % 2 === 0;
+    return below(up, down) || (tie && even) ? upper.code : lower.code;
+  }
+  const part = over(down, minus(upper.magnitude, lower.magnitude));
+  return rounded(part, rounding, word, bits) > 0n ? upper.code : lower.code;
 }
 
 function encodeWithZeroPoint(group, found) {
@@ -184,6 +201,7 @@ function elementValue(code, element, zeroPoint) {
     const steps = code - zeroPoint;
     return { negative: steps < 0, kind: "number", magnitude: whole(Math.abs(steps)) };
   }
+  if (element.entries) return { kind: "number", ...element.entries[code] };
   const negative = element.signed && code >= element.signBit;
   let magnitude = negative ? code - element.signBit : code;
   if (element.complement && negative) magnitude = 2 * element.signBit - code;

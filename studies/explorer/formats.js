@@ -4,12 +4,13 @@
 // An element: its codes, and what `magnitudeCode` and `magnitudeOf` need.
 function elementKind(description) {
   const kinds = { sign_magnitude: signMagnitude, twos_complement: twosComplement };
-  const make = { ...kinds, unsigned, float: floatElement }[description.kind];
-  const kind = { infinity: null, nan: null, signed: true, complement: false, ...make(description) };
-  kind.largest = magnitudeOf(kind.largestCode, kind);
+  const make = { ...kinds, unsigned, float: floatElement, table }[description.kind];
+  const usual = { infinity: null, nan: null, signed: true, complement: false, entries: null, zero: 0 };
+  const kind = { ...usual, ...make(description) };
+  kind.largest ??= magnitudeOf(kind.largestCode, kind);
   const top = floorLog2(kind.largest);
   kind.emax = below(power(top), kind.largest) ? top : top - 1;
-  kind.precision = kind.fixed ? bitLength(BigInt(kind.largestCode)) - 1 : kind.fractionBits;
+  kind.precision = kind.fixed ? bitLength(BigInt(kind.largestCode ?? 0)) - 1 : kind.fractionBits;
   return kind;
 }
 
@@ -56,6 +57,34 @@ function unsigned({ bits }) {
     signed: false,
     signedZero: false,
     fields: [["magnitude", bits]],
+  };
+}
+
+// A value for each code; `sides` has the ones that are written, from 0 up and from 0 down.
+function table({ counts, unit_exponent, over: divisor }) {
+  const unit = over(power(unit_exponent), whole(divisor));
+  const entries = counts.map((count, code) => ({
+    code,
+    written: count !== null,
+    negative: count < 0,
+    magnitude: times(whole(Math.abs(count ?? 0)), unit),
+  }));
+  const side = (sign) =>
+    entries
+      .filter(({ code, written }) => written && sign * counts[code] >= 0)
+      .sort((x, y) => sign * (counts[x.code] - counts[y.code]));
+  const sides = [side(1), side(-1)];
+  const width = Math.log2(counts.length);
+  return {
+    width,
+    signBit: 0,
+    entries,
+    sides,
+    largest: sides.map((each) => each[each.length - 1].magnitude).reduce(most),
+    zero: counts.indexOf(0),
+    fixed: true,
+    signedZero: false,
+    fields: [["magnitude", width]],
   };
 }
 
@@ -143,6 +172,8 @@ function check({ element, levels, modes }) {
   const exponent = levels.find((level) => level.kind === "exponent");
   needed(count("exponent") < 2, "a block format has at most one exponent scale");
   needed(!count("shift") || (exponent && isBlocked(exponent)), "a shift needs an exponent of blocks");
+  const even = element.kind === "table" && exponent?.rule === "even";
+  needed(!even, "rule even needs elements of one precision, which tables have not");
   const plain = count("integer") === 1 && count("real") === 1;
   needed(!count("integer") || plain, "an integer scale needs one real scale above it, and no other");
   const last = levels[levels.length - 1];
@@ -176,6 +207,10 @@ function checkElement(element) {
     needed(near, "exponents of an element must be from -64 to 64");
     return;
   }
+  if (element.kind === "table") {
+    checkTable(element);
+    return;
+  }
   const [name, low, high] = {
     sign_magnitude: ["magnitude_bits", 1, 7],
     twos_complement: ["bits", 2, 8],
@@ -183,6 +218,19 @@ function checkElement(element) {
   }[element.kind];
   inRange(name, element[name], low, high);
   if ("unit_exponent" in element) inRange("unit_exponent", element.unit_exponent, -64, 64);
+}
+
+function checkTable({ counts, unit_exponent, over }) {
+  const found = counts.filter((count) => count !== null);
+  needed([4, 8, 16].includes(counts.length), `a table must have 4, 8, 16 values, not ${counts.length}`);
+  needed(new Set(found).size === found.length, "values of a table must differ");
+  needed(found.includes(0), "a table must have the value 0");
+  const largest = Math.max(...found.map(Math.abs));
+  needed(Math.max(...found) > 0 && largest < 2 ** 31, "a table must have a value above 0, and none of 2^31");
+  inRange("unit_exponent", unit_exponent, -64, 64);
+  const odd = Number.isInteger(Math.log2(over + 1)) && over < 128;
+  needed(odd, `the divisor of a table must be 2^n - 1, not ${over}`);
+  needed(largest % over === 0, `the largest magnitude of a table must be a multiple of ${over}`);
 }
 
 function checkFloat({ exponent_bits, fraction_bits }) {
@@ -223,10 +271,12 @@ const DTYPES = {
 };
 const RULE = RULES.join("|");
 const N = "(?:0|[1-9][0-9]{0,3})";
+const COUNT = "(?:-?(?:0|[1-9][0-9]{0,9}))?";
 const PARTS = {
   unsigned: new RegExp(`^uint(${N})$`),
   integer: new RegExp(`^(int|sm|tc)(${N})(d)?(?:q(-?${N}))?(z)?$`),
   float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(fn|f|n)?(?:b(-?${N}))?$`),
+  table: new RegExp(`^table(${COUNT}(?::${COUNT})+)(?:d(${N}))?(?:q(-?${N}))?$`),
   exponent: new RegExp(`^e(${N})m0(f|n)?(?:-(${RULE}))?$`),
   factor: new RegExp(`^u(${N})$`),
   tile: new RegExp(`^t(${N})((?:s${N}o${N})*)$`),
@@ -243,13 +293,15 @@ function readFormat(text, catalog) {
     if (found) parts.shift();
     return found;
   };
-  const kind = ["unsigned", "integer", "float"].find((each) => PARTS[each].test(parts[0]));
-  needed(kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
-  const element = [kind, take(kind)];
+  const own = Object.hasOwn(catalog, parts[0]) ? catalog[parts[0]].element : null;
+  const named = own?.kind === "table" && parts.shift() ? own : null; // an element that has a name
+  const kind = ["unsigned", "integer", "float", "table"].find((each) => PARTS[each].test(parts[0]));
+  needed(named || kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
+  const element = named ? null : [kind, take(kind)];
   const levels = [];
   while (parts.length) levels.push(...readLevels(take, parts, text));
   needed(levels.length, `${text}: a scale such as e8m0 or float32 is needed at its end`);
-  const found = { element: readElement(element, levels), levels, modes: modes ? MODES : ["dense"] };
+  const found = { element: named ?? readElement(element, levels), levels, modes: modes ? MODES : ["dense"] };
   check(found);
   return found;
 }
@@ -328,6 +380,10 @@ function readFloat([, unsigned, exponent, fraction, suffix, bias]) {
 function readElement([kind, match], levels) {
   if (kind === "unsigned") return { kind, bits: Number(match[1]) };
   if (kind === "float") return { kind, ...readFloat(match) };
+  if (kind === "table") {
+    const counts = match[1].split(":").map((count) => (count ? Number(count) : null));
+    return { kind, counts, unit_exponent: 0 - Number(match[3] ?? 0), over: Number(match[2] ?? 1) };
+  }
   const [text, name, width, full, fraction, oneZero] = match;
   const magnitude_bits = Number(width) - 1;
   const has = (scale) => levels.some((level) => level.kind === scale);

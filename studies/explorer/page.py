@@ -17,6 +17,7 @@ from axs6.golden.formats import (
     Scale,
     Shift,
     SignMagnitude,
+    Table,
     TwosComplement,
     Unsigned,
 )
@@ -27,6 +28,7 @@ KINDS: Final = {
     TwosComplement: "twos_complement",
     Unsigned: "unsigned",
     Float: "float",
+    Table: "table",
     Shift: "shift",
     Exponent: "exponent",
     Integer: "integer",

@@ -1,7 +1,6 @@
 """Operands on which `validate` compares dot products with their definition."""
 
 from enum import Enum
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
