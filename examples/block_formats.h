@@ -41,13 +41,26 @@ enum kind {
 };
 
 /* A code of `bits` bits. Floats have a sign, but for unsigned ones, `exponent` bits of exponent and
-   the rest of fraction; fixed-point codes, and the counts of a table, count 2^exponent. */
+   the rest of fraction; fixed-point codes count 2^exponent, and `exponent` is the number of a table. */
 typedef struct {
     enum kind kind;
     int bits, exponent;
     enum special special;
-    const int32_t *counts; /* of each code of a table */
 } Code;
+
+/* The value of each code, in units of 2^exponent. */
+typedef struct {
+    int exponent;
+    int32_t counts[16];
+} Table;
+
+enum { NF4, NF4_Q6 };
+
+static const Table TABLES[] = {
+    {-27, {-134217728, -93441416, -70474112, -53004928, -38177076, -24799870, -12220529, 0,
+           10681087, 21599686, 33032634, 45354216, 59151072, 75513176, 97033624, 134217728}},
+    {-6, {-64, -45, -34, -25, -18, -12, -6, 0, 5, 10, 16, 22, 28, 36, 46, 64}},
+};
 
 /* A scale of groups of `group` values; 0: of a channel or the tensor. */
 typedef struct {
@@ -70,12 +83,6 @@ typedef struct {
 #define E2M1 {FLOAT, 4, 2, NONE}
 #define MICRO {{E8M0, 16}, {{SHIFT, 1, 0, NONE}, 2}}
 #define VSQ {{FP32, 0}, {{INTEGER, 4, 0, NONE}, 16}}
-
-static const int32_t NF4[] = {
-    -134217728, -93441416, -70474112, -53004928, -38177076, -24799870, -12220529, 0,
-    10681087,   21599686,  33032634,  45354216,  59151072,  75513176,  97033624,  134217728,
-};
-static const int32_t NF4_Q6[] = {-64, -45, -34, -25, -18, -12, -6, 0, 5, 10, 16, 22, 28, 36, 46, 64};
 
 static const Format FORMATS[] = {
     {"mx9", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 2, MICRO},
@@ -101,8 +108,8 @@ static const Format FORMATS[] = {
     {"vsq4", {TWOS_COMPLEMENT, 4, 0, NONE}, 16, 2, VSQ},
     {"vsq6", {TWOS_COMPLEMENT, 6, 0, NONE}, 16, 2, VSQ},
     {"vsq8", {TWOS_COMPLEMENT, 8, 0, NONE}, 16, 2, VSQ},
-    {"nf4", {TABLE, 4, -27, NONE, NF4}, 64, 1, {{FP32, 64}}},
-    {"nf4q6", {TABLE, 4, -6, NONE, NF4_Q6}, 64, 1, {{FP32, 64}}},
+    {"nf4", {TABLE, 4, NF4, NONE}, 64, 1, {{FP32, 64}}},
+    {"nf4q6", {TABLE, 4, NF4_Q6, NONE}, 64, 1, {{FP32, 64}}},
 };
 
 enum { LARGEST_BLOCK = 64 };
@@ -131,8 +138,11 @@ static Number value_of(Code code, uint32_t bits) {
         return bits == 2 * top - 1 ? NAN_NUMBER : number(0, 1, (int)bits - (int)(top - 1));
     case SHIFT: return number(0, 1, -(int)bits);
     case SIGN_MAGNITUDE: return number((bits & top) != 0, bits & (top - 1), code.exponent);
-    case TABLE:
-        return number(code.counts[bits] < 0, (uint64_t)llabs(code.counts[bits]), code.exponent);
+    case TABLE: {
+        const Table *table = &TABLES[code.exponent];
+        int32_t count = table->counts[bits];
+        return number(count < 0, (uint64_t)labs(count), table->exponent);
+    }
     case TWOS_COMPLEMENT:
         return number((bits & top) != 0, bits & top ? 2 * top - bits : bits, code.exponent);
     default: return number(0, bits, code.exponent);

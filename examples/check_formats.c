@@ -41,6 +41,19 @@ static void add(Sum *sum, Number x) {
     }
 }
 
+/* Adds x * y: of numbers in halves, whose products have at most 64 bits. */
+static void add_product(Sum *sum, Number x, Number y) {
+    if (x.kind != FINITE || y.kind != FINITE) {
+        add(sum, product(x, y));
+        return;
+    }
+    for (int i = 0; i < 64; i += 32)
+        for (int j = 0; j < 64; j += 32) {
+            uint64_t part = (x.magnitude >> i & 0xffffffff) * (y.magnitude >> j & 0xffffffff);
+            add(sum, number(x.negative ^ y.negative, part, x.exponent + y.exponent + i + j));
+        }
+}
+
 static int bit(const Sum *sum, int i) { return (int)(sum->limbs[i / 32] >> i % 32 & 1); }
 
 /* Writes the sum as an odd integer in hexadecimal and returns the exponent. */
@@ -122,7 +135,7 @@ static int check_dot(const Format *format, char **f) {
         parse_bytes(f[1 + i], bytes);
         values_of(format, bytes, values[i]);
     }
-    for (int i = 0; i < format->block; i++) add(&sum, product(values[0][i], values[1][i]));
+    for (int i = 0; i < format->block; i++) add_product(&sum, values[0][i], values[1][i]);
     int exponent = write(&sum, text);
     return !strcmp(text, f[4]) && exponent == atoi(f[5]);
 }

@@ -96,7 +96,7 @@ def merits(fmt: BlockFormat, x: Wide, exponent: NDArray[np.int16]) -> NDArray[np
     values = reshaped(x, (exponent.size, size))
     flat = exponent.astype(np.int64).reshape(-1)
     if isinstance(element, Table):
-        signed = wide_table_codes(element, Rounding.NEAREST, values, flat[:, None])
+        signed = wide_table_codes(element, Rounding.NEAREST, values, exponent.reshape(-1, 1))
         codes = np.abs(element.integers[signed])
     else:
         magnitudes = _nearest(element).wide_magnitudes(values, flat + element.emin, None)

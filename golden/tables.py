@@ -180,16 +180,15 @@ def ladder(
     with the bounds exactly.
     """
     plus, minus = sides(table)
-    values = np.concatenate([-minus.counts[:0:-1].astype(dtype), plus.counts.astype(dtype)])
-    up, down = ((side.bounds(rounding) / 4).astype(dtype) for side in (plus, minus))
-    open_up, open_down = (side.bounds(rounding) & np.uint64(1) == 1 for side in (plus, minus))
-    up, down = up - open_up * dtype(0.25), down - open_down * dtype(0.25)
-    above = np.nextafter(up, dtype(np.inf), dtype=dtype)
-    # Below 0 a value goes up where its magnitude does not reach the entry below.
-    below = np.nextafter(-down, dtype(np.inf), dtype=dtype)
-    risen = np.where(open_up, above, up)
-    fallen = np.where(open_down, -down, below)
-    return values, np.concatenate([fallen[::-1], risen]).astype(dtype)
+    values = np.concatenate([minus.counts[:0:-1] * dtype(-1), plus.counts.astype(dtype)])
+    bounds = []
+    for side, sign in ((minus, -1), (plus, 1)):
+        for bound in side.bounds(rounding).tolist()[::sign]:
+            at, beyond = dtype(sign * (bound // 2) / 2), bool(bound & 1)
+            # Below 0 a value goes up where its magnitude does not reach the entry below.
+            up = beyond if sign > 0 else not beyond
+            bounds.append(np.nextafter(at, dtype(np.inf)) if up else at)
+    return values, np.array(bounds, dtype)
 
 
 def ends(table: Table, negative: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -63,9 +63,10 @@ class OperandSignals:
         code, element = self._view.codes[lane], self._element
         none = Const(0, 0)
         if isinstance(element, TwosComplement | Table):
-            listed = isinstance(element, Table)
-            number = table_integer(element, code) if listed else code.as_signed()
-            sign = number[-1] if listed else code[-1]
+            number, sign = code.as_signed(), code[-1]
+            if isinstance(element, Table):
+                number = table_integer(element, code)
+                sign = number[-1]
             magnitude = Signal(len(number), name=f"{self._name}_magnitude{lane}")
             self._m.d.comb += magnitude.eq(Mux(sign, -number, number))
             return sign, magnitude, none

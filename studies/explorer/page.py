@@ -85,4 +85,5 @@ def describe(fmt: BlockFormat) -> dict[str, Any]:
 
 
 def _fields(x: Element | Scale) -> dict[str, Any]:
-    return {"kind": KINDS[type(x)], **asdict(x)}
+    fields = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(x).items()}
+    return {"kind": KINDS[type(x)], **fields}

@@ -278,9 +278,13 @@ def _merit(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -
     total = Fraction(0)
     for lane in lanes:
         v = _divide(abs(lane.number), within) / power(within.exponent)
-        q = element.counts[element.nearest(v)]
+        q: Fraction | int
         if element.listed:
-            q = abs(element.values[listed_code(v, lane.number < 0, element)]) / unit
+            value = element.values[listed_code(v, lane.number < 0, element)]
+            assert isinstance(value, Fraction)
+            q = abs(value) / unit
+        else:
+            q = element.counts[element.nearest(v)]
         total += q * (2 * min(floor(v / unit * 2**11) * power(-11), bound) - q)
     return s**2 * total
 
