@@ -150,6 +150,8 @@ class Blocks:
     def _check_scales(self, level: Level, codes: NDArray[Any]) -> None:
         scale = level.scale
         top = scale.largest_code if scale.nan_code is None else scale.nan_code
+        if isinstance(scale, Real):
+            codes = scale.number(codes)
         bad = codes > top
         if isinstance(scale, Real):
             bad |= (codes > scale.largest_code) & (codes != scale.nan_code)
@@ -204,6 +206,26 @@ class Blocks:
             code = int(codes.ravel()[first])
             place = where.format(first // size)
             raise ValueError(f"{place}: {code} is not a code of {name_of(self.format)}")
+
+    @property
+    def selected(self) -> NDArray[np.uint8] | None:
+        """Which element the groups of the finest scale have, 0 or 1; None where there is but one.
+
+        The shape is that of the scale.
+        """
+        scale = self.format.levels[0].scale
+        if isinstance(scale, Real) and scale.selector:
+            return scale.selected(self.scales[-1])
+        return None
+
+    @property
+    def element_codes(self) -> NDArray[np.uint8]:
+        """The codes, with the bits that select elements above them."""
+        selected = self.selected
+        if selected is None:
+            return self.codes
+        groups = selected.reshape(*self.codes.shape[:-1], -1) << np.uint8(self.format.element.width)
+        return self.codes | np.repeat(groups, self.block // groups.shape[-1], axis=-1)
 
     @property
     def block(self) -> int:

@@ -12,7 +12,17 @@ from axs6.golden.decode import decode
 from axs6.golden.encode_as import encode_as
 from axs6.golden.finite import Finite
 from axs6.golden.floats import INTEGER, fp32_bits
-from axs6.golden.formats import FP32, BlockFormat, Float, Mode, Unsigned, block_format, name_of
+from axs6.golden.formats import (
+    FP32,
+    BlockFormat,
+    Float,
+    Mode,
+    Real,
+    Selected,
+    Unsigned,
+    block_format,
+    name_of,
+)
 from axs6.golden.levels import RowEncoder
 from axs6.golden.modes import check_mode, elements, sparse_values
 from axs6.golden.nonfinite import NonFinite, check_nonfinite_in
@@ -252,7 +262,7 @@ class _ArrayEncoding:
         assert x.nan is not None
         infinite = x.infinite != 0
         if self._saturate:
-            codes[infinite] = self.quantiser.largest(x.infinite < 0)[infinite]
+            codes[infinite] = self._largest(x.infinite < 0, scales)[infinite]
             return
         element, left = self.fmt.element, infinite | x.nan
         if element.has_nan:
@@ -273,6 +283,21 @@ class _ArrayEncoding:
                 found[groups] = level.scale.nan_code
                 codes[np.repeat(groups, int(level.group), axis=1)] = element.zero_code
                 return
+
+    def _largest(
+        self, negative: NDArray[np.bool_], scales: list[NDArray[Any]]
+    ) -> NDArray[np.uint8]:
+        """Codes (rows, B) of the largest values of these signs."""
+        if not isinstance(self.fmt.element, Selected):
+            return self.quantiser.largest(negative)
+        parts = [
+            replace(self.quantiser, elements=(x, x)).largest(negative)
+            for x in self.fmt.element.parts
+        ]
+        level = self.fmt.levels[0]
+        assert isinstance(level.scale, Real)
+        second = np.repeat(level.scale.selected(scales[-1]), int(level.group), axis=1)
+        return np.where(second, parts[1], parts[0])
 
     def _refuse(self, values: NDArray[Any], x: Finite, first_row: int) -> None:
         """Raise the error that names the first value without a code, in order of the blocks."""

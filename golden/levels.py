@@ -1,13 +1,13 @@
 """Encoding of rows of blocks: scales from coarse to fine, then codes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.choice import choose, neighbours
+from axs6.golden.choice import choose, neighbours, selects
 from axs6.golden.factors import FOUR_OVER_SIX, Factor, Outer, factors, zero_point_scales
 from axs6.golden.finite import MAGNITUDE, Finite, Largest, reshaped
 from axs6.golden.floats import Wide
@@ -19,10 +19,12 @@ from axs6.golden.formats import (
     Real,
     Rule,
     ScaleChoice,
+    Selected,
     Shift,
     Table,
 )
 from axs6.golden.quantise import UPPER_FRACTION_BITS, Quantiser
+from axs6.golden.rounding import Rounding
 from axs6.golden.scaling import (
     Values32,
     as_wide,
@@ -94,6 +96,9 @@ class RowEncoder:
             given = np.zeros((1, 1), np.int16) if outer.exponent is None else outer.exponent
             exponent, group = np.broadcast_to(given, (len(codes), 1)), codes.shape[1]
         random = None if words is None else words.reshape(-1, group)
+        if isinstance(self.fmt.element, Selected):
+            codes[:] = self._selected(x, words, found[self.fmt.levels[0]])
+            return
         rows = self._codes(x, group, exponent.reshape(-1), empty, random, zero)
         codes[:] = rows.reshape(codes.shape)
 
@@ -296,6 +301,41 @@ class RowEncoder:
             given = None if words is None else words[deep]
             codes[deep] = self._wide_codes(as_wide(bits[deep]), exponent[deep], given)
         return codes
+
+    def _selected(
+        self, x: Finite, words: NDArray[np.uint64] | None, scales: NDArray[Any]
+    ) -> NDArray[np.uint8]:
+        """Codes (rows, B) in the better element of each group, whose scales get the selecting bits.
+
+        Args:
+            x: the values over their scales, (rows, B).
+            words: random words of their shape, for stochastic rounding.
+            scales: codes of the finest scales, (rows, groups).
+        """
+        level = self.fmt.levels[0]
+        x = x.in_rows(int(level.group))
+        random = None if words is None else words.reshape(-1, int(level.group))
+        found = self._of_parts(x, self.quantiser, random)
+        judged = found
+        if self.quantiser.rounding is not Rounding.NEAREST:
+            nearest = replace(self.quantiser, rounding=Rounding.NEAREST)
+            judged = self._of_parts(x, nearest, None)
+        assert isinstance(self.fmt.element, Selected)
+        second = selects(self.fmt.element, x, judged)
+        bits = second.reshape(scales.shape).astype(scales.dtype)
+        scales |= bits << scales.dtype.type(level.scale.bits - 1)
+        return np.where(second[:, None], found[1], found[0]).reshape(len(scales), -1)
+
+    def _of_parts(
+        self, x: Finite, quantiser: Quantiser, words: NDArray[np.uint64] | None
+    ) -> list[NDArray[np.uint8]]:
+        """Codes of groups (groups, values) in both elements of a selection."""
+        size = x.shape[1]
+        exponent, found = np.zeros(x.shape[0], np.int16), []
+        for fmt in self.fmt.parts:
+            own = RowEncoder(fmt, replace(quantiser, elements=(fmt.element, fmt.element)))
+            found.append(own._codes(x, size, exponent, None, words, None))
+        return found
 
     def _wide_codes(
         self, x: Wide, exponent: NDArray[np.int16], words: NDArray[np.uint64] | None

@@ -23,6 +23,7 @@ from axs6.golden.formats import (
     SignMagnitude,
     Table,
     TwosComplement,
+    Unsigned,
     block_format,
 )
 
@@ -52,7 +53,9 @@ class CheckedFormat:
 def definition_of(fmt: BlockFormat) -> Definition:
     """A format in plain numbers, for the exact model."""
     levels = tuple(_level(level) for level in fmt.levels)
-    return Definition(_element(fmt.element), levels, fmt.has_modes, str(fmt.choice))
+    first, *others = [_element(x.element) for x in fmt.parts]
+    second = others[0] if others else None
+    return Definition(first, levels, fmt.has_modes, str(fmt.choice), second)
 
 
 def _element(element: Element) -> definitions.Element:
@@ -68,6 +71,7 @@ def _element(element: Element) -> definitions.Element:
     if isinstance(element, Table):
         unit = power(element.unit_exponent) / element.over
         return definitions.listed([None if x is None else x * unit for x in element.counts])
+    assert isinstance(element, Unsigned)
     return definitions.unsigned(element.bits)
 
 
@@ -84,7 +88,11 @@ def _level(level: Level) -> definitions.Level:
     if isinstance(scale, Integer):
         return definitions.Integer(level.group, scale.bits)
     return definitions.Real(
-        level.group, *_fields(scale.dtype), scale.zero_point, scale.dtype.signed
+        level.group,
+        *_fields(scale.dtype),
+        scale.zero_point,
+        scale.dtype.signed,
+        scale.selector,
     )
 
 

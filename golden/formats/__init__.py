@@ -24,6 +24,7 @@ from axs6.golden.formats.scale import (
     ScaleChoice,
     Shift,
 )
+from axs6.golden.formats.selected import Selected
 from axs6.golden.formats.table import Table
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Rule",
     "Scale",
     "ScaleChoice",
+    "Selected",
     "Shift",
     "SignMagnitude",
     "Specials",

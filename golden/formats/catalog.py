@@ -6,6 +6,7 @@ from axs6.golden.formats.block_format import ALL_MODES, DENSE_CODE, BlockFormat
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
 from axs6.golden.formats.floating import E2M1, E2M3, E3M2, E4M3, E5M2, FP32, UE5M3
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
+from axs6.golden.formats.selected import IF4, RAZER, Selected
 from axs6.golden.formats.table import NF4, NF4_Q6, Table
 
 
@@ -35,6 +36,10 @@ def _vector(bits: int, scale_bits: int = 4) -> BlockFormat:
 
 def _normal(table: Table) -> BlockFormat:
     return BlockFormat(table, (Level(Real(FP32), 64),))
+
+
+def _selected(element: Selected) -> BlockFormat:
+    return BlockFormat(element, (Level(Real(E4M3, selector=True), 16), Level(Real(FP32), TENSOR)))
 
 
 AXS6_ELEMENT: Final = DENSE_CODE
@@ -67,6 +72,8 @@ CATALOG: Final[dict[str, BlockFormat]] = {
     "vsq8": _vector(8),
     "nf4": _normal(NF4),
     "nf4q6": _normal(NF4_Q6),
+    "if4": _selected(IF4),
+    "razer": _selected(RAZER),
 }
 """Every format that has a name, by its name."""
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 from axs6.golden.arguments import check_flag, check_integer
 from axs6.golden.formats.codes import Codes
 from axs6.golden.formats.floating import Float
+from axs6.golden.formats.selected import Selected
 from axs6.golden.formats.table import Table
 
 WIDTH_MAX = 8
@@ -172,4 +173,4 @@ class Unsigned(Codes):
         return code
 
 
-Element = SignMagnitude | TwosComplement | Unsigned | Float | Table
+Element = SignMagnitude | TwosComplement | Unsigned | Float | Table | Selected

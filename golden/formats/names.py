@@ -6,6 +6,7 @@ The grammar extends TensorCast's; docs/formats.md has it in one table.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from axs6.golden.formats.scale import (
     Shift,
     check_rule,
 )
+from axs6.golden.formats.selected import NAMED_SELECTED, Selected
 from axs6.golden.formats.spelling import DTYPES, MODES, sign_magnitude, specials_of, unit_exponent
 from axs6.golden.formats.table import NAMED, Table
 
@@ -37,8 +39,10 @@ INTEGER = re.compile(rf"(int|sm|tc)({N})(d)?(?:q(-?{N}))?(z)?")
 UNSIGNED = re.compile(rf"uint({N})")
 COUNT = "(?:-?(?:0|[1-9][0-9]{0,9}))?"
 TABLE = re.compile(rf"table({COUNT}(?::{COUNT})+)(?:d({N}))?(?:q(-?{N}))?")
-NAMED_TABLE = re.compile("|".join(NAMED))
-ELEMENTS = (UNSIGNED, INTEGER, FLOAT, TABLE, NAMED_TABLE)
+NAMED_ELEMENTS = {**NAMED, **NAMED_SELECTED}
+NAMED_ELEMENT = re.compile("|".join(NAMED_ELEMENTS))
+SELECTION = re.compile(r"([^+]+)\+([^+]+)")
+ELEMENTS = (UNSIGNED, INTEGER, FLOAT, TABLE, NAMED_ELEMENT, SELECTION)
 EXPONENT = re.compile(rf"e({N})m0(f|n)?(?:-(.+))?")
 FACTOR = re.compile(rf"u({N})")
 TILE = re.compile(rf"t({N})((?:s{N}o{N})*)")
@@ -215,7 +219,8 @@ def _composed(text: str) -> BlockFormat:
     if what := prefixes[-1].fault(element):
         place = next(each.place for each in prefixes if each.fault(element) == what)
         raise _error(text, place, f"{what},")
-    return BlockFormat(element, *prefixes[-1][1:])
+    _, found, modes = prefixes[-1]
+    return BlockFormat(element, _selecting(element, found), modes)
 
 
 class _Prefix(NamedTuple):
@@ -228,7 +233,7 @@ class _Prefix(NamedTuple):
     def fault(self, element: Element) -> str:
         """The fault of a format that ends there; empty if it is a format."""
         try:
-            BlockFormat(element, *self[1:])
+            BlockFormat(element, _selecting(element, self.levels), self.modes)
         except ValueError as error:
             return str(error)
         return ""
@@ -239,8 +244,11 @@ def _element(match: re.Match[str], levels: list[Level]) -> Element:
         return Unsigned(int(match[1]))
     if match.re is FLOAT:
         return _float(match)
-    if match.re is NAMED_TABLE:
-        return NAMED[match[0]]
+    if match.re is NAMED_ELEMENT:
+        return NAMED_ELEMENTS[match[0]]
+    if match.re is SELECTION:
+        found = [_element_match(text) for text in match.groups()]
+        return Selected(*(_element(each, levels) for each in found))
     if match.re is TABLE:
         counts = tuple(int(value) if value else None for value in match[1].split(":"))
         return Table(counts, -int(match[3] or 0), int(match[2] or 1))
@@ -252,6 +260,24 @@ def _element(match: re.Match[str], levels: list[Level]) -> Element:
         return TwosComplement(bits, unit_exponent(bits - 1, levels, fraction))
     exponent = unit_exponent(bits - 1, levels, fraction, bool(full))
     return SignMagnitude(bits - 1, exponent, bool(full), not one_zero)
+
+
+def _element_match(text: str) -> re.Match[str]:
+    match = next((x for x in (kind.fullmatch(text) for kind in ELEMENTS) if x), None)
+    if match is None:
+        raise ValueError(
+            f"an element such as e2m1fn or nf4 is needed on both sides of +, not {text!r}"
+        )
+    return match
+
+
+def _selecting(element: Element, levels: Sequence[Level]) -> tuple[Level, ...]:
+    """The levels, with a selector in the finest one where it is needed and possible."""
+    finest, *others = levels
+    scale = finest.scale
+    if not isinstance(element, Selected) or not isinstance(scale, Real):
+        return tuple(levels)
+    return (replace(finest, scale=replace(scale, selector=True)), *others)
 
 
 def _float(match: re.Match[str]) -> Float:

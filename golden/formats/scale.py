@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from axs6.golden.arguments import check_flag, check_integer, check_type
 from axs6.golden.formats.floating import FP32, Float
@@ -167,14 +170,16 @@ class Real:
         dtype: FP32, or a format of up to 16 bits whose numbers FP32 has.
         zero_point: whether the code of the value 0 goes with it, an unsigned integer of the
             element's width that is subtracted from every code.
+        selector: whether its sign bit, of which the number has no need, selects an element.
 
     Raises:
         TypeError: the dtype is no Float.
-        ValueError: it is another one.
+        ValueError: it is another one, or has no sign bit that selects.
     """
 
     dtype: Float = FP32
     zero_point: bool = False
+    selector: bool = False
 
     def __post_init__(self) -> None:
         dtype = self.dtype
@@ -186,6 +191,19 @@ class Real:
                 f"numbers that float32 has, unlike {dtype.name}"
             )
         check_flag("zero_point", self.zero_point)
+        check_flag("selector", self.selector)
+        if self.selector and (not dtype.signed or self.zero_point):
+            raise ValueError(
+                f"a selector needs a scale with a sign bit to spare, which {dtype.name} has not"
+            )
+
+    def number(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """The patterns of codes, without the bit that selects."""
+        return codes & codes.dtype.type(self.dtype.sign_bit - 1) if self.selector else codes
+
+    def selected(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
+        """Which element each code selects, 0 or 1."""
+        return (codes >> codes.dtype.type(self.dtype.width - 1)).astype(np.uint8)
 
     @property
     def bits(self) -> int:

@@ -17,6 +17,7 @@ from axs6.golden.formats.scale import (
     ScaleChoice,
     Shift,
 )
+from axs6.golden.formats.selected import NAMED_SELECTED, Selected
 from axs6.golden.formats.table import NAMED, Table
 
 if TYPE_CHECKING:
@@ -74,7 +75,13 @@ def spell(fmt: "BlockFormat") -> str:
 
 def spell_element(fmt: "BlockFormat") -> str:
     """The part of the string that is the element."""
-    element, levels = fmt.element, list(fmt.levels)
+    return _spell_element(fmt.element, list(fmt.levels))
+
+
+def _spell_element(element: Element, levels: Sequence[Level]) -> str:
+    if isinstance(element, Selected):
+        name = next((name for name, each in NAMED_SELECTED.items() if each == element), None)
+        return name or "+".join(_spell_element(x, levels) for x in element.parts)
     if isinstance(element, Unsigned):
         return f"uint{element.bits}"
     if isinstance(element, Float):

@@ -119,7 +119,9 @@ def _scales(
 ) -> NDArray[np.int64]:
     """Codes of scales that are numbers."""
     if look is Look.ENDS:
-        numbers = [x for x in scale_codes(level, rng) if x != nan_code(level)]
+        selects = isinstance(level, Real) and level.selects
+        nan, half = nan_code(level), 2 ** (level.bits - selects)
+        numbers = [x for x in scale_codes(level, rng) if x % half != nan]
         ends = rng.choice([*numbers[:3], *numbers[-3:]], shape)
         return np.where(rng.random(shape) < 0.8, ends, rng.choice(numbers, shape))
     spread = SPREAD.get(look, 5)
@@ -132,6 +134,8 @@ def _scales(
         fraction = rng.integers(0, 2**level.fraction_bits, shape)
         largest = 0x7F7FFFFF if level.single else len(real_element(level).magnitudes) - 1
         found = np.clip((field << level.fraction_bits) + fraction, 1, largest)
+        if level.selects:
+            found |= rng.integers(0, 2, shape) << (level.bits - 1)
     else:
         found = rng.integers(1, 2**level.bits, shape)
     return np.asarray(found, np.int64)

@@ -149,6 +149,8 @@ def scale_codes(level: Level, rng: np.random.Generator) -> list[int]:
         first, last = 1, largest
         ends = [0, 1, 2, 1 << level.fraction_bits, largest - 1, largest]
         ends += [nan] if nan else []
+        if level.selects:
+            ends += [code | 1 << (level.bits - 1) for code in ends[2:]]
     else:
         ends = [*range(first, min(first + 4, last)), *range(max(first, last - 3), last + 1)]
     if last - first < 20:

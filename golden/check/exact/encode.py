@@ -184,7 +184,10 @@ def _encode_group(
             code = _chosen(code, group, above, found)
             within = _under(levels[0], code, above)
         begun = len(found.codes)
-        _encode_group(group, levels[1:], sizes[1:], within, found)
+        if len(levels) == 1 and found.definition.second:
+            code |= _selected(group, levels[0], within, found) << (levels[0].bits - 1)
+        else:
+            _encode_group(group, levels[1:], sizes[1:], within, found)
         nan = _nan_scale(levels, group, found)
         if nan is not None:
             found.codes[begun:] = [found.definition.element.zero] * len(group)
@@ -289,6 +292,30 @@ def _merit(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -
     return s**2 * total
 
 
+def _selected(lanes: Sequence[_Lane], level: Level, within: _Above, found: _Encoding) -> int:
+    """Which element a group has, by the merits of both; its codes are appended."""
+    definition, elements = found.definition, (found.definition.element, found.definition.second)
+    merits = []
+    for element in elements:
+        assert element is not None
+        total = Fraction(0)
+        for lane in lanes:
+            v = _divide(abs(lane.number), within)
+            w = floor(v / definition.unit * 2**11) * power(-11)
+            bound = int(element.largest / definition.unit).bit_length()
+            w = min(w, 2 * power(bound) - power(-11))
+            plain = lane._replace(value=lane.number)
+            code = _element(plain, within, found._replace(rounding=NEAREST), element)
+            q = element.values[code]
+            q = abs(q) / definition.unit if isinstance(q, Fraction) else Fraction(0)
+            total += q * (2 * w - q)
+        merits.append(total)
+    second = merits[1] > merits[0]
+    chosen = elements[second]
+    found.codes.extend(_element(lane, within, found, chosen) for lane in lanes)
+    return int(second)
+
+
 def _real(levels: Sequence[Level], top: Fraction, above: _Above, found: _Encoding) -> int:
     level = levels[0]
     assert isinstance(level, Real)
@@ -383,9 +410,9 @@ def exponent_code(level: Exponent, top: Fraction, definition: Definition) -> int
     return min(max(exponent + bias, 0), 2**level.bits - (2 if level.nan else 1))
 
 
-def _element(lane: _Lane, above: _Above, found: _Encoding) -> int:
-    """The code of one value."""
-    element, value = found.definition.element, lane.value
+def _element(lane: _Lane, above: _Above, found: _Encoding, element: Element | None = None) -> int:
+    """The code of one value, in the element of the format or another."""
+    element, value = element or found.definition.element, lane.value
     if value is Special.NAN:
         return (element.nan or element.zero) if found.propagate else element.zero
     if value is Special.NEGATIVE_ZERO:

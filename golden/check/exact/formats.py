@@ -2,7 +2,8 @@
 
 Nothing comes from the model or from `axs6.golden.formats`; what the definitions say is stated
 again: OCP MX v1.0, OCP FP8, the shared-microexponents paper (BFP, MSFP,
-MX9, MX6, MX4, VSQ: its Tables I and II), NVFP4, and NF4 (bitsandbytes).
+MX9, MX6, MX4, VSQ: its Tables I and II), NVFP4, NF4 (bitsandbytes), IF4 and
+RaZeR (their papers and programs).
 """
 
 from bisect import bisect_right
@@ -135,7 +136,8 @@ class Integer(NamedTuple):
 class Real(NamedTuple):
     """A positive floating-point number of the given fields; with or without a zero point.
 
-    An unsigned one has no bit for a sign.
+    An unsigned one has no bit for a sign. With `selects` the sign bit is no sign, but says which of
+    two elements a group has.
     """
 
     group: int | str
@@ -145,6 +147,7 @@ class Real(NamedTuple):
     bias: int | None = None
     zero_point: bool = False
     signed: bool = True
+    selects: bool = False
 
     @property
     def bits(self) -> int:
@@ -168,12 +171,26 @@ class Definition(NamedTuple):
         levels: scales, fine to coarse. A group is a number of values, "channel" or "tensor".
         header: whether packed blocks begin with 16 bits, the exponent above two of the mode.
         choice: of the finest scales, "max", "four-over-six" or "mse".
+        second: the element of groups whose finest scale selects it.
     """
 
     element: Element
     levels: tuple[Level, ...]
     header: bool = False
     choice: str = "max"
+    second: Element | None = None
+
+    @property
+    def floating(self) -> bool:
+        """Whether products have exponents of elements; those that scales select are integers."""
+        return self.element.floating and self.second is None
+
+    @property
+    def unit(self) -> Fraction:
+        """The largest of which all values of elements are multiples."""
+        units = [x.unit for x in (self.element, self.second) if x]
+        common = lcm(*(x.denominator for x in units))
+        return Fraction(gcd(*(int(x * common) for x in units)), common)
 
     @property
     def block(self) -> int:
@@ -259,6 +276,8 @@ def real_element(level: Real) -> Element:
 
 def real_value(code: int, level: Real) -> Value:
     """The value of a real scale."""
+    if level.selects:
+        code %= 2 ** (level.bits - 1)
     return float_value(code, FP32) if level.single else real_element(level).values[code]
 
 
@@ -314,6 +333,22 @@ def _normal(step: Fraction | None = None) -> Definition:
     return Definition(listed(rounded), (Real(64),))
 
 
+SEVENTHS: Final = (*range(8), None, *range(-7, 0))
+"""Codes of INT4 as integers; -8 is never written."""
+
+
+def _remapped(special: int) -> Element:
+    """E2M1 with a special value in place of -0."""
+    values = floating(2, 1, "none").values
+    return listed([x if isinstance(x, Fraction) else Fraction(special) for x in values])
+
+
+def _either(first: Element, second: Element) -> Definition:
+    """NVFP4 in which the sign of a block's scale says which of two elements its values have."""
+    block = Real(16, 4, 3, "nan", selects=True)
+    return Definition(first, (block, Real("tensor")), second=second)
+
+
 CATALOG: Final[dict[str, Definition]] = {
     "axs6": Definition(
         sign_magnitude(5, Fraction(1, 31), zero_sign=False), (Exponent(32, nan=False),), header=True
@@ -343,5 +378,10 @@ CATALOG: Final[dict[str, Definition]] = {
     "vsq8": _vsq(8),
     "nf4": _normal(),
     "nf4q6": _normal(power(-6)),
+    "if4": _either(
+        floating(2, 1, "none"),
+        listed([None if x is None else x * Fraction(6, 7) for x in SEVENTHS]),
+    ),
+    "razer": _either(_remapped(5), _remapped(-5)),
 }
 """The formats that have names."""
