@@ -105,23 +105,25 @@ static int same(Number x, Number y) {
 }
 
 /* Whether a code has the value of an FP32 pattern. */
-static int has_value(Code code, const char *bits, const char *pattern) {
+static int has_value(Code code, uint32_t bits, const char *pattern) {
     Code fp32 = FP32;
     uint32_t expected = (uint32_t)strtoul(pattern, NULL, 16);
     Number wanted = float_value(fp32, expected);
     if (wanted.kind == NOT_A_NUMBER && expected != 0x7fc00000) return 0;
-    return same(value_of(code, (uint32_t)strtoul(bits, NULL, 16)), wanted);
+    return same(value_of(code, bits), wanted);
 }
 
 /* name code -> value */
 static int check_element(const Format *format, char **f) {
-    return has_value(format->element, f[1], f[3]);
+    return has_value(format->element, (uint32_t)strtoul(f[1], NULL, 16), f[3]);
 }
 
 /* name level code -> value */
 static int check_scale(const Format *format, char **f) {
     int level = atoi(f[1]);
-    return level < format->levels && has_value(format->level[level].code, f[2], f[4]);
+    uint32_t selected, bits = (uint32_t)strtoul(f[2], NULL, 16);
+    if (level >= format->levels) return 0;
+    return has_value(format->level[level].code, number_of(format, level, bits, &selected), f[4]);
 }
 
 /* name a b -> sum exponent */

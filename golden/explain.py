@@ -20,6 +20,7 @@ from axs6.golden.formats import (
     Real,
     Rule,
     ScaleChoice,
+    Selected,
     SignMagnitude,
     Table,
     Unsigned,
@@ -228,6 +229,8 @@ def _level(fmt: BlockFormat, level: Level) -> list[str]:
             f"{mark} = floor(log2 amax) of the group above - floor(log2 amax), at most {most}; "
             f"{most} for zeros"
         ]
+    if isinstance(scale, Real) and scale.selector:
+        rules.append(f"sign bit of {mark}, not part of the factor: which element the group has")
     if scale.nan_code is not None:
         rules.append(f"{mark} = {scale.nan_code:#x}: every value of the group is NaN")
     group = f"{level.group} values"
@@ -298,6 +301,8 @@ def _encoding(fmt: BlockFormat) -> list[str]:
         f"encoding: {value} to the nearest element, {ties}, of magnitude {top} at most",
         f"   amax: the largest magnitude in the scale's group{amax}",
         *_choice(fmt),
+        *["   the element with the least squared error, the first if both have it"]
+        * isinstance(fmt.element, Selected),
     ]
 
 
@@ -321,6 +326,12 @@ def _bits(high: int, low: int) -> str:
 def _element(fmt: BlockFormat) -> list[str]:
     """The bits of a code, its formula, and some codes with their values."""
     element = fmt.element
+    if isinstance(element, Selected):
+        return [
+            f"{which} element, selected by {bit}: {line}" if not number else f"   {line}"
+            for which, bit, part in zip(("first", "second"), (0, 1), fmt.parts, strict=True)
+            for number, line in enumerate(_element(part))
+        ]
     top, unit = element.width - 1, number(element.unit)
     if isinstance(element, Float):
         m = element.fraction_bits

@@ -17,6 +17,7 @@ from axs6.golden.formats import (
     Real,
     Rule,
     ScaleChoice,
+    Selected,
     Shift,
     SignMagnitude,
     Table,
@@ -244,6 +245,8 @@ def _rounds(fmt: BlockFormat) -> bool:
     """Whether the kernels round to the element, and compare the errors under scales, if they are
     compared."""
     element = fmt.element
+    if isinstance(element, Selected):
+        return False
     if isinstance(element, Table) and (
         fmt.choice is not ScaleChoice.MAX
         or element.divisor > 1

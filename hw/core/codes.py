@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Array, Cat, Const, Shape, Value, signed
 
-from axs6.golden.formats import Element, Float, Table
+from axs6.golden.formats import BlockFormat, Element, Float, Real, Scale, Selected, Table
 from axs6.hw.core.trees import any_of
 
 
@@ -23,23 +23,53 @@ def significand_and_field(dtype: Float, code: Value) -> tuple[Value, Value]:
     return Cat(fraction, normal), (field - normal)[: len(field)]
 
 
-def table_shape(table: Table) -> Shape:
+Listed = Table | Selected
+"""Elements whose integers are looked up."""
+
+
+def table_shape(table: Listed) -> Shape:
     """The shape of the integers of a table."""
     low, high = int(table.integers.min()), int(table.integers.max())
     return signed(max(high.bit_length(), (~low).bit_length()) + 1)
 
 
-def table_integer(table: Table, code: Value) -> Value:
-    """The integer of a code, in two's complement."""
+def table_integer(table: Listed, code: Value) -> Value:
+    """The integer of a code, with the bit that selects an element above it, in two's complement."""
     shape = table_shape(table)
     return Array(Const(value, shape) for value in table.integers.tolist())[code]
 
 
 def is_negative(element: Element, code: Value) -> Value:
     """Whether the value of a code is negative."""
-    if isinstance(element, Table):
+    if isinstance(element, Listed):
         return table_integer(element, code)[-1]
     return code[-1]
+
+
+def code_bits(element: Element) -> int:
+    """Bits of a code, with the one that selects an element."""
+    return element.width + isinstance(element, Selected)
+
+
+def with_selectors(
+    fmt: BlockFormat, codes: Sequence[Value], scales: Sequence[Value]
+) -> list[Value]:
+    """Codes of lanes in a row with the bits above them that select elements, where there are any.
+
+    Args:
+        fmt: the format.
+        codes: of the lanes.
+        scales: codes of their scales of the finest level.
+    """
+    if not isinstance(fmt.element, Selected):
+        return list(codes)
+    size = len(codes) // len(scales)
+    return [Cat(code, scales[lane // size][-1]) for lane, code in enumerate(codes)]
+
+
+def number_bits(scale: Scale, code: Value) -> Value:
+    """The bits of a scale that are its number: all but one that selects an element."""
+    return code[:-1] if isinstance(scale, Real) and scale.selector else code
 
 
 def is_nan(element: Element, code: Value) -> Value:

@@ -21,7 +21,6 @@ from axs6.golden.formats import (
     Scale,
     Shift,
     SignMagnitude,
-    Table,
     name_of,
 )
 from axs6.hw.core.structures import StructLayout
@@ -151,8 +150,8 @@ class DecoderPlan:
         element = self.fmt.element
         if isinstance(element, Float):
             return element.fraction_bits + 1
-        if isinstance(element, Table):
-            return element.integer_bits
+        if element.listed:
+            return max(element.integer_bits, int(abs(element.integers).max()).bit_length())
         return element.magnitude_bits if isinstance(element, SignMagnitude) else element.width
 
     @cached_property

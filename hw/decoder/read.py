@@ -16,21 +16,22 @@ from axs6.golden.formats import (
     Shift,
     SignMagnitude,
     Specials,
-    Table,
     TwosComplement,
 )
-from axs6.hw.core.codes import split, table_integer
-from axs6.hw.core.layouts import ZERO_POINT, outer_names, scale_names, scaled_layout
+from axs6.hw.core.codes import (
+    Listed,
+    code_bits,
+    number_bits,
+    split,
+    table_integer,
+    with_selectors,
+)
+from axs6.hw.core.layouts import ZERO_POINT, elements_of, outer_names, scale_names, scaled_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, balanced, leading_zeros
 from axs6.hw.decoder.plan import DecoderPlan, group_scale
-
-
-def elements_of(field: Any) -> list[Value]:
-    """The elements of a field that is a number or an array."""
-    return list(field) if isinstance(field.shape(), data.ArrayLayout) else [field]
 
 
 def is_special(dtype: Float, field: Value, fraction: Value) -> Value:
@@ -95,8 +96,8 @@ class ReadScaleLane(wiring.Component):
             special = is_special(dtype, field, fraction)
             m.d.comb += [
                 part.factor.eq(factor),
-                part.zero.eq(~code.any()),
-                part.nan.eq(code[-1] | special if dtype.signed else special),
+                part.zero.eq(~number_bits(scale, code).any()),
+                part.nan.eq(code[-1] | special if dtype.signed and not scale.selector else special),
             ]
         m.d.comb += part.exponent.eq(exponent + self._constant)
         return m
@@ -128,7 +129,7 @@ class ReadElementLane(wiring.Component):
 
     def __init__(self, plan: DecoderPlan) -> None:
         self._plan = plan
-        width = plan.fmt.element.width
+        width = code_bits(plan.fmt.element)
         zero = {} if plan.fmt.element.signed else {ZERO_POINT: In(width)}
         super().__init__({"code": In(width), **zero, "o": Out(element_layout(plan))})
 
@@ -152,7 +153,7 @@ class ReadElementLane(wiring.Component):
         else:
             number = Signal(signed(plan.magnitude + 1))
             given = code.as_signed() if isinstance(element, TwosComplement) else code
-            if isinstance(element, Table):
+            if isinstance(element, Listed):
                 given = table_integer(element, code)
             m.d.comb += [
                 number.eq(given if element.signed else code - self.zero_point),
@@ -194,7 +195,8 @@ class Read(Step):
                 [{"code": code, "part": part} for code, part in pairs],
             )
         zero = {} if fmt.element.signed else {ZERO_POINT: i[ZERO_POINT]}
-        pairs = zip(i.codes, self.o.lanes, strict=True)
+        scales = elements_of(i[scale_names(fmt)[-1]]) if fmt.blocked else []
+        pairs = zip(with_selectors(fmt, i.codes, scales), self.o.lanes, strict=True)
         m.submodules.codes = cores(
             platform,
             partial(ReadElementLane, self._plan),

@@ -18,8 +18,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from axs6.golden.formats import Element, Float, SignMagnitude, Table
-from axs6.hw.core.codes import table_integer, table_shape
+from axs6.golden.formats import Element, Float, SignMagnitude
+from axs6.hw.core.codes import Listed, code_bits, table_integer, table_shape
 from axs6.hw.core.compressor import ONE, Bit, Tree, value_of
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
@@ -59,13 +59,13 @@ class Code:
             return cls(element, element.fraction_bits + 1, False, True, shift, offset)
         if isinstance(element, SignMagnitude):
             return cls(element, element.magnitude_bits, sign=True)
-        bits = table_shape(element).width if isinstance(element, Table) else element.width
+        bits = table_shape(element).width if isinstance(element, Listed) else element.width
         return cls(element, bits, negative=True)
 
     def split(self, code: Value) -> tuple[Value, Value, Value]:
         """Integer, sign and shift of a code; the last two may have no bits."""
         element = self.element
-        if isinstance(element, Table):
+        if isinstance(element, Listed):
             return table_integer(element, code)[: self.bits], Cat(), Cat()
         if not isinstance(element, Float):
             return code[: self.bits], code[self.bits :], Cat()
@@ -214,7 +214,7 @@ class PartialProductLane(Step):
 
     def __init__(self, plan: LanePlan) -> None:
         self._plan = plan
-        code = {"a": plan.a.element.width, "b": plan.b.element.width}
+        code = {"a": code_bits(plan.a.element), "b": code_bits(plan.b.element)}
         levels = 1 + 2 * plan.multiplier.half
         super().__init__(StructLayout(code), plan.partial, levels=levels)
 

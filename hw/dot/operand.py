@@ -5,9 +5,24 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data
 
-from axs6.golden.formats import Exponent, Float, Integer, Level, Real, Shift, Table, TwosComplement
+from axs6.golden.formats import (
+    Exponent,
+    Float,
+    Integer,
+    Level,
+    Real,
+    Selected,
+    Shift,
+    TwosComplement,
+)
 from axs6.golden.operands import IntegerForm
-from axs6.hw.core.codes import significand_and_field, split, table_integer
+from axs6.hw.core.codes import (
+    Listed,
+    number_bits,
+    significand_and_field,
+    split,
+    table_integer,
+)
 from axs6.hw.core.layouts import scale_names
 
 
@@ -52,6 +67,13 @@ class OperandSignals:
         """The codes of some lanes in a row."""
         return [self._view.codes[lane] for lane in range(first, first + count)]
 
+    def code(self, lane: int) -> Value:
+        """The code of a lane, with the bit above it that selects an element, if there is one."""
+        code = self._view.codes[lane]
+        if not isinstance(self._element, Selected):
+            return code
+        return Cat(code, self.scale(self.levels[0], lane)[-1])
+
     def scale(self, level: Level, lane: int) -> Value:
         """The code of a lane's scale of a level."""
         name = next(name for name, each in _levels(self._form) if each == level)
@@ -60,11 +82,11 @@ class OperandSignals:
 
     def element(self, lane: int) -> tuple[Value, Value, Value]:
         """Sign, magnitude and exponent field of an element, as `IntegerForm` has them."""
-        code, element = self._view.codes[lane], self._element
+        code, element = self.code(lane), self._element
         none = Const(0, 0)
-        if isinstance(element, TwosComplement | Table):
+        if isinstance(element, TwosComplement | Listed):
             number, sign = code.as_signed(), code[-1]
-            if isinstance(element, Table):
+            if isinstance(element, Listed):
                 number = table_integer(element, code)
                 sign = number[-1]
             magnitude = Signal(len(number), name=f"{self._name}_magnitude{lane}")
@@ -84,10 +106,10 @@ class OperandSignals:
 
     def number(self, lane: int) -> Value:
         """An element in two's complement."""
-        code = self._view.codes[lane]
+        code = self.code(lane)
         if isinstance(self._element, TwosComplement):
             return code.as_signed()
-        if isinstance(self._element, Table):
+        if isinstance(self._element, Listed):
             return table_integer(self._element, code)
         sign, magnitude, _ = self.element(lane)
         number = Signal(signed(len(magnitude) + 1), name=f"{self._name}_number{lane}")
@@ -124,13 +146,13 @@ class OperandSignals:
                 continue
             codes = self._view[name]
             each = list(codes) if isinstance(codes, data.View) else [codes]
-            found += [code == level.scale.nan_code for code in each]
+            found += [number_bits(level.scale, code) == level.scale.nan_code for code in each]
         return found
 
     def is_zero(self, lane: int) -> Value:
         """Whether a lane is 0: its element, or a scale of it that can be."""
-        code = self._view.codes[lane]
-        if isinstance(self._element, Table):
+        code = self.code(lane)
+        if isinstance(self._element, Listed):
             zero = table_integer(self._element, code) == 0
         elif isinstance(self._element, TwosComplement):
             zero = code == 0

@@ -15,6 +15,7 @@ from axs6.golden.formats import (
     Integer,
     Level,
     Real,
+    Selected,
     Shift,
     name_of,
     operand_formats,
@@ -22,7 +23,8 @@ from axs6.golden.formats import (
 from axs6.golden.fp32 import scale_bits
 from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
-from axs6.hw.core.layouts import block_layout
+from axs6.hw.core.codes import with_selectors
+from axs6.hw.core.layouts import block_layout, elements_of, scale_names
 from axs6.hw.core.parameters import block_of
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 
@@ -177,6 +179,10 @@ class DotShape:
         """One operand: a block."""
         return block_layout(self.block, self.formats[index])
 
+    def lane_codes(self, pair: Any) -> tuple[list[Value], list[Value]]:
+        """The codes of the lanes of both operands of `pair`, as `lane_codes` gives them."""
+        return lane_codes(self.a, pair.a), lane_codes(self.b, pair.b)
+
     @property
     def sum(self) -> data.StructLayout:
         """The result: the sum, the exponents' sum, and NaN or an infinity in its place."""
@@ -211,6 +217,14 @@ class DotShape:
         specials = ArrayLayout(unsigned(3 if infinite else 1), groups)
         rest = {name: field for name, field in fields.items() if name != "special"}
         return {**rest, "specials": specials}
+
+
+def lane_codes(fmt: BlockFormat, view: Any) -> list[Value]:
+    """The codes of a block's lanes, with the bits above them that select elements, if any."""
+    if not isinstance(fmt.element, Selected):
+        return list(view.codes)
+    finest = view[scale_names(fmt)[-1]]
+    return with_selectors(fmt, view.codes, elements_of(finest))
 
 
 def multiplied(fmt: BlockFormat) -> bool:

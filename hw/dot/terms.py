@@ -314,7 +314,8 @@ class MakeTerms(Step):
     def _special(self, m: Module, sides: Sequence[OperandSignals]) -> None:
         """NaN, infinities and their signs, over all lanes."""
         plan, (a, b) = self._plan, sides
-        pairs = list(zip(self.i.a.codes, self.i.b.codes, strict=True))
+        lanes = range(len(self.i.a.codes))
+        pairs = [(a.code(lane), b.code(lane)) for lane in lanes]
         elements = [form.format.element for form in plan.forms]
         nan = [*a.nan_scales(), *b.nan_scales()]
         for x, codes in zip(elements, zip(*pairs, strict=True), strict=True):

@@ -139,6 +139,8 @@ def _random_side(rng: Generator, form: IntegerForm, lanes: int, vector: NDArray[
         codes = np.clip(codes, low, largest)
         if level.scale.nan_code is not None:
             codes = np.where(rng.random(codes.shape) < 0.002, level.scale.nan_code, codes)
+        if isinstance(level.scale, Real) and level.scale.selector:
+            codes |= rng.integers(0, 2, codes.shape) << (level.scale.bits - 1)
         items[name] = codes[:, 0] if groups == 1 and level.group == fmt.block else codes
     codes = random_codes(rng, (len(vector), lanes), fmt)
     some = rng.random((len(vector), 1)) < NAN_OR_INFINITE

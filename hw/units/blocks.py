@@ -78,6 +78,8 @@ def random_blocks(rng: Generator, fmt: BlockFormat, block: int, count: int) -> I
         codes = rng.integers(isinstance(scale, Integer), scale.largest_code, shape, endpoint=True)
         if scale.nan_code is not None:
             codes = np.where(rng.random(shape) < 0.02, scale.nan_code, codes)
+        if isinstance(scale, Real) and scale.selector:
+            codes = codes | rng.integers(0, 2, shape) << (scale.bits - 1)
         items[name] = codes
     return {**items, "codes": random_codes(rng, (count, block), fmt)}
 
@@ -102,7 +104,10 @@ def scale_codes(scale: Scale, rng: Generator) -> NDArray[np.int64]:
     nan = [] if scale.nan_code is None else [scale.nan_code]
     largest = scale.largest_code
     if scale.bits <= 8:
-        return np.array([*range(largest + 1), *nan])
+        found = np.array([*range(largest + 1), *nan])
+        if isinstance(scale, Real) and scale.selector:
+            found = np.concatenate([found, found | 1 << (scale.bits - 1)])
+        return found
     if isinstance(scale, Real):
         bits = scale.dtype.fraction_bits
         low = np.arange((largest >> bits) + 1) << bits
