@@ -4,12 +4,13 @@
 // An element: its codes, and what `magnitudeCode` and `magnitudeOf` need.
 function elementKind(description) {
   const kinds = { sign_magnitude: signMagnitude, twos_complement: twosComplement };
-  const make = { ...kinds, unsigned, float: floatElement, table }[description.kind];
-  const usual = { infinity: null, nan: null, signed: true, complement: false, entries: null, zero: 0 };
+  const make = { ...kinds, unsigned, float: floatElement, table, selected }[description.kind];
+  const usual = { infinity: null, nan: null, signed: true, complement: false, entries: null, zero: 0, parts: null };
   const kind = { ...usual, ...make(description) };
   kind.largest ??= magnitudeOf(kind.largestCode, kind);
   const top = floorLog2(kind.largest);
   kind.emax = below(power(top), kind.largest) ? top : top - 1;
+  kind.unitExponent ??= kind.emin - kind.fractionBits;
   kind.precision = kind.fixed ? bitLength(BigInt(kind.largestCode ?? 0)) - 1 : kind.fractionBits;
   return kind;
 }
@@ -77,6 +78,8 @@ function table({ counts, unit_exponent, over: divisor }) {
   const width = Math.log2(counts.length);
   return {
     width,
+    divisor,
+    unitExponent: unit_exponent,
     signBit: 0,
     entries,
     sides,
@@ -86,6 +89,18 @@ function table({ counts, unit_exponent, over: divisor }) {
     signedZero: false,
     fields: [["magnitude", width]],
   };
+}
+
+// Two elements, of which a scale selects one; `unit` is that in which their errors are compared.
+function selected({ parts }) {
+  const kinds = parts.map(elementKind);
+  const [first] = kinds;
+  const divisor = Math.max(...kinds.map((kind) => kind.divisor));
+  const unit = over(power(Math.min(...kinds.map((kind) => kind.unitExponent))), whole(divisor));
+  const top = bitLength(over(first.largest, unit).n / over(first.largest, unit).d);
+  const { width, zero, largest } = first;
+  const fields = [["magnitude", width]];
+  return { width, zero, largest, parts: kinds, unit, bound: power(top + 1), fixed: true, signBit: 0, signedZero: false, fields };
 }
 
 function floatElement(description) {
@@ -103,7 +118,8 @@ function scaleKind(level) {
   }
   if (level.kind === "real") {
     const dtype = floatKind(level.dtype);
-    return { bits: dtype.width, dtype, nan: dtype.nan, largest: magnitudeOf(dtype.largestCode, dtype) };
+    const { width: bits, nan } = dtype;
+    return { bits, dtype, nan, largest: magnitudeOf(dtype.largestCode, dtype), selector: level.selector };
   }
   const largestCode = 2 ** level.bits - 1;
   return { bits: level.bits, largestCode, nan: null, largest: whole(largestCode) };
@@ -111,6 +127,7 @@ function scaleKind(level) {
 
 // The factor of a scale's code, null for NaN.
 function factorOf(code, level, kind) {
+  if (kind.selector) code %= 2 ** (kind.bits - 1);
   if (code === kind.nan) return null;
   if (level.kind === "exponent") return power(code - kind.bias);
   if (level.kind === "shift") return power(-code);
@@ -174,6 +191,10 @@ function check({ element, levels, modes }) {
   needed(!count("shift") || (exponent && isBlocked(exponent)), "a shift needs an exponent of blocks");
   const even = element.kind === "table" && exponent?.rule === "even";
   needed(!even, "rule even needs elements of one precision, which tables have not");
+  const [finest, ...others] = levels;
+  const selects = element.kind === "selected";
+  const spare = Boolean(finest.selector) === selects && !others.some((level) => level.selector);
+  needed(spare && (!selects || isBlocked(finest)), "elements that are selected need a finest scale of blocks that is a real number with a sign bit to spare");
   const plain = count("integer") === 1 && count("real") === 1;
   needed(!count("integer") || plain, "an integer scale needs one real scale above it, and no other");
   const last = levels[levels.length - 1];
@@ -209,6 +230,13 @@ function checkElement(element) {
   }
   if (element.kind === "table") {
     checkTable(element);
+    return;
+  }
+  if (element.kind === "selected") {
+    element.parts.forEach(checkElement);
+    const [a, b] = element.parts.map(elementKind);
+    const alike = a.width === b.width && a.zero === b.zero && !below(a.largest, b.largest) && !below(b.largest, a.largest);
+    needed(alike && a.nan === null && b.nan === null, "two elements of a selection must have the same width, largest magnitude and code of 0");
     return;
   }
   const [name, low, high] = {
@@ -294,14 +322,18 @@ function readFormat(text, catalog) {
     return found;
   };
   const own = Object.hasOwn(catalog, parts[0]) ? catalog[parts[0]].element : null;
-  const named = own?.kind === "table" && parts.shift() ? own : null; // an element that has a name
-  const kind = ["unsigned", "integer", "float", "table"].find((each) => PARTS[each].test(parts[0]));
-  needed(named || kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
-  const element = named ? null : [kind, take(kind)];
+  const named = ["table", "selected"].includes(own?.kind) && parts.shift() ? own : null; // an element that has a name
+  const pair = /^[^+]+\+[^+]+$/.test(parts[0]) ? parts.shift().split("+") : null;
+  const kind = elementName(parts[0]);
+  needed(named || pair || kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
+  const element = named || pair ? null : [kind, take(kind)];
   const levels = [];
   while (parts.length) levels.push(...readLevels(take, parts, text));
   needed(levels.length, `${text}: a scale such as e8m0 or float32 is needed at its end`);
-  const found = { element: named ?? readElement(element, levels), levels, modes: modes ? MODES : ["dense"] };
+  const either = pair && { kind: "selected", parts: pair.map((part) => readPart(part, levels, catalog)) };
+  const made = named ?? either ?? readElement(element, levels);
+  const chosen = made.kind === "selected" ? selecting(levels) : levels;
+  const found = { element: made, levels: chosen, modes: modes ? MODES : ["dense"] };
   check(found);
   return found;
 }
@@ -314,6 +346,23 @@ const MODES_ELEMENT = {
   full_scale: true,
   signed_zero: false,
 };
+
+const elementName = (text) => ["unsigned", "integer", "float", "table"].find((each) => PARTS[each].test(text));
+
+// One of the elements of a selection.
+function readPart(text, levels, catalog) {
+  const own = Object.hasOwn(catalog, text) ? catalog[text].element : null;
+  if (own?.kind === "table") return own;
+  const kind = elementName(text);
+  needed(kind, `an element such as e2m1fn or nf4 is needed on both sides of +, not ${text}`);
+  return readElement([kind, PARTS[kind].exec(text)], levels);
+}
+
+// The levels with a selector in the finest one, where it can have one.
+function selecting([finest, ...others]) {
+  const spare = finest.kind === "real" && finest.dtype.signed;
+  return [spare ? { ...finest, selector: true } : finest, ...others];
+}
 
 function namedFormat(text, [, name, rule, group], catalog) {
   let found = catalog[name];
@@ -364,7 +413,7 @@ function readScale(take, parts, text) {
   const zero = take("unsigned");
   const fits = !zero || text.startsWith(`${zero[0]}_`);
   needed(fits, `${text}: a zero point needs elements of its width, ${zero?.[0]}`);
-  return { kind: "real", dtype, zero_point: zero !== null };
+  return { kind: "real", dtype, zero_point: zero !== null, selector: false };
 }
 
 function readFloat([, unsigned, exponent, fraction, suffix, bias]) {

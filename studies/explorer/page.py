@@ -16,6 +16,7 @@ from axs6.golden.formats import (
     Real,
     Scale,
     Shift,
+    Selected,
     SignMagnitude,
     Table,
     TwosComplement,
@@ -29,6 +30,7 @@ KINDS: Final = {
     Unsigned: "unsigned",
     Float: "float",
     Table: "table",
+    Selected: "selected",
     Shift: "shift",
     Exponent: "exponent",
     Integer: "integer",
@@ -85,5 +87,7 @@ def describe(fmt: BlockFormat) -> dict[str, Any]:
 
 
 def _fields(x: Element | Scale) -> dict[str, Any]:
+    if isinstance(x, Selected):
+        return {"kind": KINDS[type(x)], "parts": [_fields(part) for part in x.parts]}
     fields = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(x).items()}
     return {"kind": KINDS[type(x)], **fields}
