@@ -231,7 +231,9 @@ class BlockFormat:
         """The formats with each of the elements of a selection alone."""
         if not isinstance(self.element, Selected):
             return (self,)
-        scale = replace(self.levels[0].scale, selector=False)
+        scale = self.levels[0].scale
+        assert isinstance(scale, Real)
+        scale = replace(scale, selector=False)
         levels = (replace(self.levels[0], scale=scale), *self.levels[1:])
         return tuple(replace(self, element=x, levels=levels) for x in self.element.parts)
 

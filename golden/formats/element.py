@@ -173,4 +173,7 @@ class Unsigned(Codes):
         return code
 
 
-Element = SignMagnitude | TwosComplement | Unsigned | Float | Table | Selected
+Single = SignMagnitude | TwosComplement | Unsigned | Float | Table
+"""One kind of values alone."""
+
+Element = Single | Selected

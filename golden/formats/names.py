@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from axs6.golden.formats.block_format import ALL_MODES, BlockFormat, Mode, check_element
 from axs6.golden.formats.catalog import CATALOG
-from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
+from axs6.golden.formats.element import Element, SignMagnitude, Single, TwosComplement, Unsigned
 from axs6.golden.formats.floating import Float
 from axs6.golden.formats.scale import (
     CHANNEL,
@@ -240,15 +240,21 @@ class _Prefix(NamedTuple):
 
 
 def _element(match: re.Match[str], levels: list[Level]) -> Element:
+    if match.re is SELECTION:
+        first, second = (_single(_element_match(text), levels) for text in match.groups())
+        return Selected(first, second)
+    if match.re is NAMED_ELEMENT:
+        return NAMED_ELEMENTS[match[0]]
+    return _single(match, levels)
+
+
+def _single(match: re.Match[str], levels: list[Level]) -> Single:
     if match.re is UNSIGNED:
         return Unsigned(int(match[1]))
     if match.re is FLOAT:
         return _float(match)
-    if match.re is NAMED_ELEMENT:
-        return NAMED_ELEMENTS[match[0]]
-    if match.re is SELECTION:
-        found = [_element_match(text) for text in match.groups()]
-        return Selected(*(_element(each, levels) for each in found))
+    if match[0] in NAMED:
+        return NAMED[match[0]]
     if match.re is TABLE:
         counts = tuple(int(value) if value else None for value in match[1].split(":"))
         return Table(counts, -int(match[3] or 0), int(match[2] or 1))
@@ -264,7 +270,7 @@ def _element(match: re.Match[str], levels: list[Level]) -> Element:
 
 def _element_match(text: str) -> re.Match[str]:
     match = next((x for x in (kind.fullmatch(text) for kind in ELEMENTS) if x), None)
-    if match is None:
+    if match is None or text in NAMED_SELECTED:
         raise ValueError(
             f"an element such as e2m1fn or nf4 is needed on both sides of +, not {text!r}"
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from axs6.golden.formats.codes import Codes
 from axs6.golden.formats.floating import E2M1
 from axs6.golden.formats.table import Table
+
+if TYPE_CHECKING:
+    from axs6.golden.formats.element import Single
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,8 @@ class Selected(Codes):
         ValueError: they do not go together.
     """
 
-    first: Codes
-    second: Codes
+    first: "Single"
+    second: "Single"
     listed: ClassVar[bool] = True
     sign_bit: ClassVar[int] = 0
 
@@ -51,7 +54,7 @@ class Selected(Codes):
             raise ValueError(f"the divisors of a selection must make 2^n - 1, not {self.divisor}")
 
     @property
-    def parts(self) -> tuple[Codes, Codes]:
+    def parts(self) -> "tuple[Single, Single]":
         """Both elements."""
         return self.first, self.second
 
