@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Array, Cat, Const, Shape, Value, signed
+from amaranth.hdl import Cat, Const, Shape, Value, signed
 
 from axs6.golden.formats import BlockFormat, Element, Float, Real, Scale, Selected, Table
 from axs6.hw.core.trees import any_of
@@ -35,8 +35,14 @@ def table_shape(table: Listed) -> Shape:
 
 def table_integer(table: Listed, code: Value) -> Value:
     """The integer of a code, with the bit that selects an element above it, in two's complement."""
-    shape = table_shape(table)
-    return Array(Const(value, shape) for value in table.integers.tolist())[code]
+    integers = table.integers.tolist()
+    is_code = [code == each for each in range(len(integers))]
+
+    def bit(place: int) -> Value:
+        ones = [is_code[each] for each, value in enumerate(integers) if value >> place & 1]
+        return any_of(ones) if ones else Const(0, 1)
+
+    return Cat(bit(place) for place in range(table_shape(table).width)).as_signed()
 
 
 def is_negative(element: Element, code: Value) -> Value:

@@ -139,9 +139,29 @@ def scale_below_a_sign(x, blocks):
     return replace(blocks, scales=(np.minimum(scales, np.uint8(0x7E)),))
 
 
+def always_first(x, blocks):
+    """The first element in all groups, whichever has the smaller error."""
+    (part, _) = blocks.format.parts
+    found = encode(x, part, nonfinite="saturate")
+    return replace(blocks, scales=found.scales, codes=found.codes)
+
+
+def tie_to_the_odd_code(x, blocks):
+    """The entry after or before that of a table where a value lies halfway."""
+    table = blocks.format.element.integers
+    scaled = over_scale(x, blocks) / float(blocks.format.element.unit)
+    away = np.abs(scaled - table[blocks.codes])
+    other = np.where(scaled > table[blocks.codes], blocks.codes + 1, blocks.codes - 1)
+    tie = np.abs(table[np.clip(other, 0, 15)] - scaled) == away
+    return replace(blocks, codes=np.where(tie, other, blocks.codes).astype(np.uint8))
+
+
 @pytest.mark.parametrize(
     ("change", "name", "check"),
     [
+        (always_first, "if4", RANDOM),
+        (always_first, "razer", THRESHOLDS),
+        (tie_to_the_odd_code, "nf4q6_e8m0_t32", THRESHOLDS),
         (half_up, "mxfp4", THRESHOLDS),
         (emax_too_small, "mxfp4", RANDOM),
         (shift_one_binade_late, "mx6", RANDOM),
