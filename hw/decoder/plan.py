@@ -12,6 +12,7 @@ from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
 from axs6.golden.formats import (
+    FP32,
     BlockFormat,
     Exponent,
     Float,
@@ -298,6 +299,15 @@ class DecoderPlan:
     def overflows(self) -> bool:
         """Whether a value, rounded, may be too large."""
         return self.field.high + self.rounds_normal >= self.dtype.exponent_special
+
+
+def decoded(fmt: BlockFormat) -> bool:
+    """Whether there is hardware that decodes a format."""
+    try:
+        DecoderPlan(fmt, fmt.block, FP32)
+    except ValueError:
+        return False
+    return True
 
 
 def _bits(scale: Scale) -> int:

@@ -7,6 +7,7 @@ from axs6.golden.formats import CATALOG
 from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.golden.rounding import DETERMINISTIC
 from axs6.hw.core.parameters import STRUCTURE, check_view
+from axs6.hw.decoder.plan import decoded
 from axs6.hw.dot.shape import multiplied
 from axs6.sim.exhaustive.conversion_spaces import conversion_spaces
 from axs6.sim.exhaustive.decoder_spaces import decoder_space
@@ -57,7 +58,7 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
 
 def _decoders() -> list[tuple[str, None, str, str]]:
     """Decoders of the formats that have names and no modes."""
-    names = [name for name, fmt in CATALOG.items() if not fmt.has_modes]
+    names = [name for name, fmt in CATALOG.items() if decoded(fmt) and not fmt.has_modes]
     return [(dtype, None, STRUCTURE, name) for name in names for dtype in OUTPUT_DTYPES]
 
 

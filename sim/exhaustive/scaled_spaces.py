@@ -44,18 +44,22 @@ def scaled_space(format: str, dtype: Float) -> Space:
     encoder = Enumerated(dtype, Rounding.NEAREST, format=format)
     fmt = CATALOG[format]
     if fmt.blocked:
-        given = [(outer, x) for outer in FEW_OUTER for x in first_maxima(encoder, outer)]
+        few = FEW_OUTER if fmt.outer else FEW_OUTER[:1]
+        given = [(outer, x) for outer in few for x in first_maxima(encoder, outer)]
         what = "scales of a block"
     else:
         given, what = [(outer, 0) for outer in outer_scales()], "outer scales"
-    block, (name,) = encoder.parameters["block"], outer_names(fmt)
+    block, names = encoder.parameters["block"], outer_names(fmt)
     patterns = np.arange(1 << dtype.width, dtype=f"u{dtype.width // 8}")
     runs = patterns.reshape(-1, 1 << dtype.fraction_bits)
 
     def inputs(chunk: int) -> Items:
         outer, maximum = given[chunk]
         values = lay_out(runs, maximum, block, chunk % block)
-        return {name: np.full(len(values), outer, np.uint32), "values": values}
+        return {
+            **{name: np.full(len(values), outer, np.uint32) for name in names},
+            "values": values,
+        }
 
     return Space(
         name=f"{encoder.name}-patterns",
@@ -91,11 +95,11 @@ def maxima_space(format: str, dtype: Float) -> Space:
 def alone(encoder: Enumerated, outer: int, lane: int = 0) -> Items:
     """Every magnitude in a lane of a block of zeros, under one outer scale."""
     dtype, block = encoder.float_format, encoder.parameters["block"]
-    (name,) = outer_names(CATALOG[encoder.format])
+    names = outer_names(CATALOG[encoder.format])
     count = 1 << dtype.width - 1
     values = np.zeros((count, block), f"u{dtype.width // 8}")
     values[:, lane % block] = np.arange(count)
-    return {name: np.full(count, outer, np.uint32), "values": values}
+    return {**{name: np.full(count, outer, np.uint32) for name in names}, "values": values}
 
 
 @cache

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.formats import CATALOG
-from axs6.hw.dot.shape import DotShape
+from axs6.golden.formats import CATALOG, Selected
+from axs6.hw.dot.shape import DotShape, multiplied
 from axs6.hw.verilog import generate
 from axs6.proof.aig import FALSE
 from axs6.proof.netlists import verilog_design
@@ -19,7 +19,11 @@ COMPOSED = (
 )
 """Beside the catalog: other blocks, elements and scales, and pairs."""
 
-NAMED = [name for name, fmt in CATALOG.items() if fmt.element.signed]
+NAMED = [
+    name
+    for name, fmt in CATALOG.items()
+    if multiplied(fmt) and not isinstance(fmt.element, Selected)
+]
 
 
 def outcomes(**parameters: Any) -> dict[str, str]:
@@ -36,6 +40,7 @@ def outcomes(**parameters: Any) -> dict[str, str]:
         {"format": "nvfp4"},
         {"format": "nvfp4_ue5m3", "block": 8},
         {"format": "e3m2fn_u3_t8_float32_t0"},
+        {"format": "nf4q6_e8m0_t8", "block": 8},
         {"format": "nvfp4", "view": "behaviour"},
         {"format": "mxint8xmxfp4", "block": 4},
         {"format": "mxfp8_e5m2", "block": 4, "view": "behaviour"},
