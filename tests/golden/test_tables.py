@@ -60,7 +60,7 @@ def test_toward_zero_and_by_random_words() -> None:
     x = np.array([2, 2.99, -3.99, 4], np.float32)
     assert axs6.decode(axs6.encode(x, name, "toward_zero")).tolist() == [1, 1, 0, 3]
     halves = np.array([0, 1, 1, 0])
-    for word, wanted in ((halves, [1, 3, -5, 3]), (halves[::-1], [1, 1, 0, 3])):
+    for word, wanted in ((halves, [1, 3, -5, 3]), (0 * halves, [1, 1, 0, 3])):
         found = axs6.encode(x, name, "stochastic", random=word, random_bits=1)
         assert axs6.decode(found).tolist()[1:] == wanted[1:]
 

@@ -143,7 +143,10 @@ def always_first(x, blocks):
     """The first element in all groups, whichever has the smaller error."""
     (part, _) = blocks.format.parts
     found = encode(x, part, nonfinite="saturate")
-    return replace(blocks, scales=found.scales, codes=found.codes)
+    scales = [
+        each.reshape(own.shape) for each, own in zip(found.scales, blocks.scales, strict=True)
+    ]
+    return replace(blocks, scales=tuple(scales), codes=found.codes.reshape(blocks.codes.shape))
 
 
 def tie_to_the_odd_code(x, blocks):
