@@ -25,6 +25,7 @@ from axs6.golden.formats import (
     Integer,
     Real,
     Scale,
+    Selected,
     Shift,
     Specials,
     Table,
@@ -151,7 +152,7 @@ def dtype_name(of: Element | Scale) -> str | None:
         return "float8_e8m0fnu" if of.bits == 8 and of.nan else None
     if isinstance(of, TwosComplement):
         return f"int{of.width}"
-    if isinstance(of, Unsigned | Table):
+    if isinstance(of, Unsigned | Table | Selected):
         return f"uint{of.width}"
     if isinstance(of, Integer | Shift):
         return f"uint{of.bits}"

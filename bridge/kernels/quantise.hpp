@@ -136,6 +136,14 @@ inline int best_code(const Format& f, const double* magnitudes, int count, int c
     return best;
 }
 
+// The entry of a table that a value in units is rounded to.
+template <class Real>
+inline Real listed(const Format& f, Real x) {
+    Real q = f.lowest;
+    for (int k = 0; k < f.steps; ++k) q += x >= f.bounds[k] ? f.step[k] : 0;
+    return q;
+}
+
 // Any block. Infinities become the largest value, NaN +0.
 inline void slow_block(const Format& f, const uint32_t* bits, Quantised& out) {
     double x[MAX_BLOCK], largest = 0;
@@ -218,27 +226,31 @@ inline void divided_block(const Format& f, const uint32_t* bits, int count, int 
     }
 }
 
-// The entry of a table that a value in units is rounded to.
-template <class Real>
-inline Real listed(const Format& f, Real x) {
-    Real q = f.lowest;
-    for (int k = 0; k < f.steps; ++k) q += x >= f.bounds[k] ? f.step[k] : 0;
-    return q;
+constexpr int PART = 16;  // lanes whose entries stay in registers
+
+// Entries of values in units, of PART lanes.
+inline void listed_part(const Format& f, const float* x, float* to) {
+    float q[PART];
+    for (int i = 0; i < PART; ++i) q[i] = f.lowest;
+    for (int k = 0; k < f.steps; ++k) {
+        const float bound = f.bounds[k], step = f.step[k];
+#pragma GCC unroll 1
+        for (int i = 0; i < PART; ++i) q[i] += x[i] >= bound ? step : 0.0f;
+    }
+    std::memcpy(to, q, sizeof q);
 }
 
 template <int B, bool SHIFTED>
 inline void listed_block(const Format& f, const uint32_t* bits, int count, uint32_t reciprocal,
                          Quantised& out) {
-    float x[MAX_BLOCK];
+    alignas(64) float x[MAX_BLOCK];
     for (int i = 0; i < (B ? B : count); ++i) {
         const uint32_t more = SHIFTED ? static_cast<uint32_t>(out.shift[i]) << 23 : 0;
         x[i] = bits_of<float>(bits[i]) * bits_of<float>(reciprocal + more);
-        out.q[i] = f.lowest;
     }
-    for (int k = 0; k < f.steps; ++k) {
-        const float bound = f.bounds[k], step = f.step[k];
-        for (int i = 0; i < (B ? B : count); ++i) out.q[i] += x[i] >= bound ? step : 0.0f;
-    }
+    int start = 0;
+    for (; start + PART <= (B ? B : count); start += PART) listed_part(f, x + start, out.q + start);
+    for (; start < (B ? B : count); ++start) out.q[start] = listed(f, x[start]);
 }
 
 template <int B, bool SHIFTED>

@@ -84,7 +84,7 @@ def dtypes(name: str) -> list[str | None]:
     element = definition.element
     unit = 1 if element.floating else element.magnitudes[1]
     values = [x if isinstance(x, Special) else x / unit for x in element.values]
-    found = [dtype_of(range(1 << element.width) if element.listed else values)]
+    found = [dtype_of(range(1 << element.width) if element.listed or definition.second else values)]
     for level in definition.levels:
         if isinstance(level, Exponent):
             found.append(dtype_of([scale_value(k, level) for k in range(1 << level.bits)]))
