@@ -224,8 +224,10 @@ class Blocks:
         selected = self.selected
         if selected is None:
             return self.codes
-        groups = selected.reshape(*self.codes.shape[:-1], -1) << np.uint8(self.format.element.width)
-        return self.codes | np.repeat(groups, self.block // groups.shape[-1], axis=-1)
+        size = int(self.format.levels[0].group)
+        shape = (*self.codes.shape[:-1], self.block // size)
+        above = selected.reshape(shape) << np.uint8(self.format.element.width)
+        return self.codes | np.repeat(above, size, axis=-1)
 
     @property
     def block(self) -> int:

@@ -166,7 +166,7 @@ class _Rows:
         """Values with real or integer scales: their products are exact in float64."""
         if self.selected is not None:
             selected = _some(self.selected, part)
-            own = codes.reshape(len(codes), selected.shape[1], -1)
+            own = codes.reshape(len(codes), selected.shape[1], codes.shape[1] // selected.shape[1])
             codes = (own | selected[..., None]).reshape(codes.shape)
         values = np.take(element_values(element), codes)
         if self.zero is not None:

@@ -324,7 +324,7 @@ class RowEncoder:
         second = selects(self.fmt.element, x, judged)
         bits = second.reshape(scales.shape).astype(scales.dtype)
         scales |= bits << scales.dtype.type(level.scale.bits - 1)
-        return np.where(second[:, None], found[1], found[0]).reshape(len(scales), -1)
+        return np.where(second[:, None], found[1], found[0]).reshape(len(scales), self.fmt.block)
 
     def _of_parts(
         self, x: Finite, quantiser: Quantiser, words: NDArray[np.uint64] | None

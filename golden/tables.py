@@ -30,7 +30,7 @@ TOP_FIELD = 0x7F7F
 
 
 @dataclass(frozen=True)
-class Side:
+class Entries:
     """Entries of one sign, from 0 up.
 
     Args:
@@ -54,10 +54,10 @@ class Side:
 
 
 @cache
-def sides(table: Table) -> tuple[Side, Side]:
+def sides(table: Table) -> tuple[Entries, Entries]:
     """The entries from 0 up, and those from 0 down."""
     found = [list(zip(*table.side(negative), strict=True)) for negative in (False, True)]
-    plus, minus = (Side(np.array(x, np.uint64), np.array(codes, np.uint8)) for x, codes in found)
+    plus, minus = (Entries(np.array(x, np.uint64), np.array(codes, np.uint8)) for x, codes in found)
     return plus, minus
 
 
@@ -139,7 +139,7 @@ def wide_table_codes(
 
 
 def _drawn(
-    side: Side, count: NDArray[np.uint64], words: NDArray[np.uint64], bits: int
+    side: Entries, count: NDArray[np.uint64], words: NDArray[np.uint64], bits: int
 ) -> NDArray[np.intp]:
     """Places of magnitudes counted in 2^-bits units, by random words."""
     shift = np.uint64(bits)
