@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from axs6.golden import fp32
-from axs6.golden.formats import FP32, BlockFormat, Integer, Rule, ScaleChoice, Table
+from axs6.golden.formats import FP32, BlockFormat, Integer, Rule, ScaleChoice, ValueTable
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.torch.ieee import SIGN, narrow, widen
 from axs6.torch.kernels.layout import KINDS, RULES, description, layout, real_description
@@ -281,7 +281,7 @@ def _rounded(x: Tensor, fmt: BlockFormat, held: Any, rounder: Rounder) -> Tensor
 
     They have at most 29 significant bits, so that all operations here are exact.
     """
-    if isinstance(fmt.element, Table):
+    if isinstance(fmt.element, ValueTable):
         return rounder.listed(x, fmt.element)
     if fmt.element.fixed:
         return rounder.round_(x).clamp_(-held.largest, held.largest)

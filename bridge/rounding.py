@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from axs6.golden.formats import Table
+from axs6.golden.formats import ValueTable
 from axs6.golden.rounding import Rounding, check_random_bits, check_rounding
 from axs6.golden.tables import ladder
 
@@ -48,7 +48,7 @@ class Rounder:
         words = self.words.double().copysign_(steps)
         return steps.add_(words).mul_(2.0**-self.bits).trunc_()
 
-    def listed(self, x: Tensor, table: Table) -> Tensor:
+    def listed(self, x: Tensor, table: ValueTable) -> Tensor:
         """Float64 values in units of a table rounded to its entries.
 
         Differences from entry to entry, times 2^bits, are below 2^53, so that a floor of a

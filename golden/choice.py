@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.finite import Finite, reshaped
 from axs6.golden.floats import Wide
-from axs6.golden.formats import BlockFormat, Element, Integer, Real, Scale, Selected, Table
+from axs6.golden.formats import BlockFormat, Element, Integer, Real, Scale, Selected, ValueTable
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import Rounding
@@ -95,7 +95,7 @@ def merits(fmt: BlockFormat, x: Wide, exponent: NDArray[np.int16]) -> NDArray[np
     element, size = fmt.element, int(fmt.levels[0].group)
     values = reshaped(x, (exponent.size, size))
     flat = exponent.astype(np.int64).reshape(-1)
-    if isinstance(element, Table):
+    if isinstance(element, ValueTable):
         signed = wide_table_codes(element, Rounding.NEAREST, values, exponent.reshape(-1, 1))
         codes = np.abs(element.integers[signed])
     else:

@@ -22,8 +22,8 @@ from axs6.golden.formats import (
     ScaleChoice,
     Selected,
     SignMagnitude,
-    Table,
     Unsigned,
+    ValueTable,
     name_of,
 )
 from axs6.golden.formats.block_format import HEADER_BITS
@@ -127,7 +127,7 @@ def number(x: Fraction | NotANumber) -> str:
 
 def values(element: Element) -> list[tuple[str, int, str]]:
     """Some codes: what each is, the code, and its value; in order of the codes."""
-    if isinstance(element, Table):
+    if isinstance(element, ValueTable):
         return _entries(element)
     top, sign = element.largest_code, element.sign_bit
     found = {0: "zero", 1: "smallest", top: "largest"}
@@ -147,7 +147,7 @@ def values(element: Element) -> list[tuple[str, int, str]]:
     return [(what, code, _value(element, code)) for code, what in sorted(found.items())]
 
 
-def _entries(table: Table) -> list[tuple[str, int, str]]:
+def _entries(table: ValueTable) -> list[tuple[str, int, str]]:
     """All codes of a table."""
     ends = {min(table.integers): "most negative", max(table.integers): "largest", 0: "zero"}
     names = ["never written" if x is None else ends.get(x, "") for x in table.counts]
@@ -344,7 +344,7 @@ def _element(fmt: BlockFormat) -> list[str]:
     elif isinstance(element, SignMagnitude):
         parts = f"sign in bit {top}, magnitude q in {_bits(top - 1, 0)}"
         formula = f"(-1)^sign * q * {unit}"
-    elif isinstance(element, Table):
+    elif isinstance(element, ValueTable):
         parts, formula = "a place in a table", "the value of the code"
     elif isinstance(element, Unsigned):
         parts, formula = "an unsigned integer", "code"

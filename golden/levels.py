@@ -21,7 +21,7 @@ from axs6.golden.formats import (
     ScaleChoice,
     Selected,
     Shift,
-    Table,
+    ValueTable,
 )
 from axs6.golden.quantise import UPPER_FRACTION_BITS, Quantiser
 from axs6.golden.rounding import Rounding
@@ -280,7 +280,7 @@ class RowEncoder:
             assert x.wide is not None
             return self._wide_codes(reshaped(x.wide, (len(exponent), size)), exponent, words)
         bits = x.bits.reshape(len(exponent), size)
-        if isinstance(element, Table):
+        if isinstance(element, ValueTable):
             if words is not None:
                 return self._wide_codes(as_wide(bits), exponent, words)
             return table_codes(element, quantiser.rounding, bits, exponent)
@@ -342,7 +342,7 @@ class RowEncoder:
     ) -> NDArray[np.uint8]:
         """As `_codes`, from exact values."""
         element, how = self.fmt.element, self.quantiser
-        if isinstance(element, Table):
+        if isinstance(element, ValueTable):
             column, bits = exponent[:, None], how.random_bits
             return wide_table_codes(element, how.rounding, x, column, words, bits)
         base = exponent.astype(np.int64) + element.emin

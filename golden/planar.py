@@ -28,9 +28,9 @@ from axs6.golden.formats import (
     Selected,
     Shift,
     Specials,
-    Table,
     TwosComplement,
     Unsigned,
+    ValueTable,
     block_format,
     name_of,
 )
@@ -152,7 +152,7 @@ def dtype_name(of: Element | Scale) -> str | None:
         return "float8_e8m0fnu" if of.bits == 8 and of.nan else None
     if isinstance(of, TwosComplement):
         return f"int{of.width}"
-    if isinstance(of, Unsigned | Table | Selected):
+    if isinstance(of, Unsigned | ValueTable | Selected):
         return f"uint{of.width}"
     if isinstance(of, Integer | Shift):
         return f"uint{of.bits}"

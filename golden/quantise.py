@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.floats import Wide
-from axs6.golden.formats import FP32, Element, Table, TwosComplement
+from axs6.golden.formats import FP32, Element, TwosComplement, ValueTable
 from axs6.golden.rounding import Rounding
 from axs6.golden.tables import ends
 
@@ -174,7 +174,7 @@ class Quantiser:
 
     def largest(self, negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """The codes of the largest values of these signs."""
-        if isinstance(self.element, Table):
+        if isinstance(self.element, ValueTable):
             return ends(self.element, negative)
         each = self._each("largest_code", negative.shape[1], np.uint8)
         if not self.element.signed:

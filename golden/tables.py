@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.floats import Wide, bit_length
-from axs6.golden.formats import Table
+from axs6.golden.formats import ValueTable
 from axs6.golden.rounding import Rounding
 from axs6.golden.scaling import as_wide
 
@@ -54,7 +54,7 @@ class Entries:
 
 
 @cache
-def sides(table: Table) -> tuple[Entries, Entries]:
+def sides(table: ValueTable) -> tuple[Entries, Entries]:
     """The entries from 0 up, and those from 0 down."""
     found = [list(zip(*table.side(negative), strict=True)) for negative in (False, True)]
     plus, minus = (Entries(np.array(x, np.uint64), np.array(codes, np.uint8)) for x, codes in found)
@@ -62,7 +62,7 @@ def sides(table: Table) -> tuple[Entries, Entries]:
 
 
 def table_codes(
-    table: Table,
+    table: ValueTable,
     rounding: Rounding,
     bits: NDArray[np.uint32],
     exponent: NDArray[np.int16],
@@ -95,7 +95,7 @@ def table_codes(
 
 
 @cache
-def _lookup(table: Table, rounding: Rounding) -> NDArray[np.uint8]:
+def _lookup(table: ValueTable, rounding: Rounding) -> NDArray[np.uint8]:
     """The code of each upper half of a pattern, where all its values have one."""
     low = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
     ends = (low, low | np.uint32(0xFFFF))
@@ -105,7 +105,7 @@ def _lookup(table: Table, rounding: Rounding) -> NDArray[np.uint8]:
 
 
 def wide_table_codes(
-    table: Table,
+    table: ValueTable,
     rounding: Rounding,
     x: Wide,
     exponent: NDArray[np.int16],
@@ -152,7 +152,7 @@ def _drawn(
 
 
 def counted(
-    table: Table, x: Wide, exponent: NDArray[Any], fraction_bits: int
+    table: ValueTable, x: Wide, exponent: NDArray[Any], fraction_bits: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """Magnitudes in 2^-fraction_bits units of the table times 2^exponent, rounded down.
 
@@ -172,7 +172,7 @@ def counted(
 
 
 def ladder(
-    table: Table, rounding: Rounding, dtype: type[np.float32 | np.float64]
+    table: ValueTable, rounding: Rounding, dtype: type[np.float32 | np.float64]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The entries in units, from the lowest up, and for each but the first the least value for it.
 
@@ -191,7 +191,7 @@ def ladder(
     return values, np.array(bounds, dtype)
 
 
-def ends(table: Table, negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def ends(table: ValueTable, negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """The codes of the largest magnitudes of these signs."""
     plus, minus = (side.codes[-1] for side in sides(table))
     return np.where(negative, minus, plus)

@@ -20,8 +20,8 @@ from axs6.golden.formats import (
     Selected,
     Shift,
     SignMagnitude,
-    Table,
     TwosComplement,
+    ValueTable,
 )
 from axs6.golden.formats.table import TABLE_MAX
 from axs6.golden.rounding import Rounding
@@ -212,7 +212,7 @@ def _block_scale(fmt: BlockFormat, inner: Any, below: bool) -> Scale | None:
 def _element(fmt: BlockFormat) -> dict[str, Any]:
     """Fields of a description that follow from the element and the block."""
     element = fmt.element
-    listed = _table(element) if isinstance(element, Table) else {}
+    listed = _table(element) if isinstance(element, ValueTable) else {}
     return {
         **listed,
         "block": fmt.block,
@@ -222,14 +222,14 @@ def _element(fmt: BlockFormat) -> dict[str, Any]:
         "fraction": element.fraction_bits,
         "divisor": element.divisor,
         "largest": element.largest_integer,
-        "signed_zero": not isinstance(element, TwosComplement | Table),
+        "signed_zero": not isinstance(element, TwosComplement | ValueTable),
         "minus_zero": not isinstance(element, SignMagnitude) or element.signed_zero,
         "offset": layout(fmt).offset,
         "choice": CHOICES.index(fmt.choice),
     }
 
 
-def _table(element: Table) -> dict[str, Any]:
+def _table(element: ValueTable) -> dict[str, Any]:
     """Fields of a description that follow from a table."""
     values, bounds = ladder(element, Rounding.NEAREST, np.float32)
     numbers = ctypes.c_float * STEPS_MAX
@@ -247,7 +247,7 @@ def _rounds(fmt: BlockFormat) -> bool:
     element = fmt.element
     if isinstance(element, Selected):
         return False
-    if isinstance(element, Table) and (
+    if isinstance(element, ValueTable) and (
         fmt.choice is not ScaleChoice.MAX
         or element.divisor > 1
         or element.integer_bits > TABLE_BITS

@@ -21,9 +21,9 @@ from axs6.golden.formats import (
     Level,
     Shift,
     SignMagnitude,
-    Table,
     TwosComplement,
     Unsigned,
+    ValueTable,
     block_format,
 )
 
@@ -68,7 +68,7 @@ def _element(element: Element) -> definitions.Element:
         return definitions.sign_magnitude(element.magnitude_bits, unit, element.signed_zero)
     if isinstance(element, TwosComplement):
         return definitions.twos_complement(element.bits, power(element.unit_exponent))
-    if isinstance(element, Table):
+    if isinstance(element, ValueTable):
         unit = power(element.unit_exponent) / element.over
         return definitions.listed([None if x is None else x * unit for x in element.counts])
     assert isinstance(element, Unsigned)

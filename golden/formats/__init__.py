@@ -25,7 +25,7 @@ from axs6.golden.formats.scale import (
     Shift,
 )
 from axs6.golden.formats.selected import Selected
-from axs6.golden.formats.table import Table
+from axs6.golden.formats.table import ValueTable
 
 __all__ = [
     "AXS6",
@@ -52,9 +52,9 @@ __all__ = [
     "Shift",
     "SignMagnitude",
     "Specials",
-    "Table",
     "TwosComplement",
     "Unsigned",
+    "ValueTable",
     "block_format",
     "format_list",
     "formats",

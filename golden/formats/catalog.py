@@ -7,7 +7,7 @@ from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, 
 from axs6.golden.formats.floating import E2M1, E2M3, E3M2, E4M3, E5M2, FP32, UE5M3
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
 from axs6.golden.formats.selected import IF4, RAZER, Selected
-from axs6.golden.formats.table import NF4, NF4_Q6, Table
+from axs6.golden.formats.table import NF4, NF4_Q6, ValueTable
 
 
 def block_floating_point(magnitude_bits: int, block: int) -> BlockFormat:
@@ -34,7 +34,7 @@ def _vector(bits: int, scale_bits: int = 4) -> BlockFormat:
     return BlockFormat(TwosComplement(bits), levels)
 
 
-def _normal(table: Table) -> BlockFormat:
+def _normal(table: ValueTable) -> BlockFormat:
     return BlockFormat(table, (Level(Real(FP32), 64),))
 
 

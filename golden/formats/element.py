@@ -7,7 +7,7 @@ from axs6.golden.arguments import check_flag, check_integer
 from axs6.golden.formats.codes import Codes
 from axs6.golden.formats.floating import Float
 from axs6.golden.formats.selected import Selected
-from axs6.golden.formats.table import Table
+from axs6.golden.formats.table import ValueTable
 
 WIDTH_MAX = 8
 """Maximum bits of an element's code: a byte holds it."""
@@ -173,7 +173,7 @@ class Unsigned(Codes):
         return code
 
 
-Single = SignMagnitude | TwosComplement | Unsigned | Float | Table
+Single = SignMagnitude | TwosComplement | Unsigned | Float | ValueTable
 """One kind of values alone."""
 
 Element = Single | Selected

@@ -29,7 +29,7 @@ from axs6.golden.formats.scale import (
 )
 from axs6.golden.formats.selected import NAMED_SELECTED, Selected
 from axs6.golden.formats.spelling import DTYPES, MODES, sign_magnitude, specials_of, unit_exponent
-from axs6.golden.formats.table import NAMED, Table
+from axs6.golden.formats.table import NAMED, ValueTable
 
 N = "(?:0|[1-9][0-9]{0,3})"
 """A number of up to four digits."""
@@ -257,7 +257,7 @@ def _single(match: re.Match[str], levels: list[Level]) -> Single:
         return NAMED[match[0]]
     if match.re is TABLE:
         counts = tuple(int(value) if value else None for value in match[1].split(":"))
-        return Table(counts, -int(match[3] or 0), int(match[2] or 1))
+        return ValueTable(counts, -int(match[3] or 0), int(match[2] or 1))
     kind, width, full, fraction, one_zero = match.groups()
     bits = int(width)
     if kind == "tc" or (kind == "int" and not sign_magnitude(levels)):

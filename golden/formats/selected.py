@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.formats.codes import Codes
 from axs6.golden.formats.floating import E2M1
-from axs6.golden.formats.table import Table
+from axs6.golden.formats.table import ValueTable
 
 if TYPE_CHECKING:
     from axs6.golden.formats.element import Single
@@ -129,14 +129,14 @@ class Selected(Codes):
         return int(self.integers[code])
 
 
-def remapped(value: int) -> Table:
+def remapped(value: int) -> ValueTable:
     """E2M1 with a value, in halves, in place of -0."""
     integers = E2M1.integers.tolist()
     integers[E2M1.sign_bit] = value
-    return Table(tuple(integers), -1)
+    return ValueTable(tuple(integers), -1)
 
 
-IF4: Final = Selected(E2M1, Table((*range(0, 22, 3), None, *range(-21, 0, 3)), 1, 7))
+IF4: Final = Selected(E2M1, ValueTable((*range(0, 22, 3), None, *range(-21, 0, 3)), 1, 7))
 """E2M1, or integers from -7 to 7 times 6/7 in two's complement."""
 
 RAZER: Final = Selected(remapped(10), remapped(-10))

@@ -18,7 +18,7 @@ from axs6.golden.formats.scale import (
     Shift,
 )
 from axs6.golden.formats.selected import NAMED_SELECTED, Selected
-from axs6.golden.formats.table import NAMED, Table
+from axs6.golden.formats.table import NAMED, ValueTable
 
 if TYPE_CHECKING:
     from axs6.golden.formats.block_format import BlockFormat
@@ -86,7 +86,7 @@ def _spell_element(element: Element, levels: Sequence[Level]) -> str:
         return f"uint{element.bits}"
     if isinstance(element, Float):
         return _spell_float(element)
-    if isinstance(element, Table):
+    if isinstance(element, ValueTable):
         return _spell_table(element)
     full = isinstance(element, SignMagnitude) and element.full_scale
     usual = unit_exponent(element.width - 1, levels, None, full)
@@ -98,7 +98,7 @@ def _spell_element(element: Element, levels: Sequence[Level]) -> str:
     return f"{kind}{element.width}{'d' if full else ''}{fraction}{one_zero}"
 
 
-def _spell_table(x: Table) -> str:
+def _spell_table(x: ValueTable) -> str:
     name = next((name for name, each in NAMED.items() if each == x), None)
     if name is not None:
         return name

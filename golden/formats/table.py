@@ -16,7 +16,7 @@ COUNT_BITS: Final = 31
 
 
 @dataclass(frozen=True)
-class Table(Codes):
+class ValueTable(Codes):
     """A value for each code: an integer times a unit.
 
     A value is encoded as the nearest of its sign or 0, a tie as the even code; if neither code or
@@ -122,7 +122,7 @@ class Table(Codes):
         return self.counts[code] or 0
 
 
-NF4: Final = Table(
+NF4: Final = ValueTable(
     (
         *(-134217728, -93441416, -70474112, -53004928, -38177076, -24799870, -12220529, 0),
         *(10681087, 21599686, 33032634, 45354216, 59151072, 75513176, 97033624, 134217728),
@@ -131,7 +131,7 @@ NF4: Final = Table(
 )
 """The 16 FP32 numbers of NormalFloat4 in bitsandbytes (QLoRA, arXiv 2305.14314)."""
 
-NF4_Q6: Final = Table(
+NF4_Q6: Final = ValueTable(
     (-64, -45, -34, -25, -18, -12, -6, 0, 5, 10, 16, 22, 28, 36, 46, 64),
     -6,
 )

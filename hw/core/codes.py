@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Shape, Value, signed
 
-from axs6.golden.formats import BlockFormat, Element, Float, Real, Scale, Selected, Table
+from axs6.golden.formats import BlockFormat, Element, Float, Real, Scale, Selected, ValueTable
 from axs6.hw.core.trees import any_of
 
 
@@ -23,7 +23,7 @@ def significand_and_field(dtype: Float, code: Value) -> tuple[Value, Value]:
     return Cat(fraction, normal), (field - normal)[: len(field)]
 
 
-Listed = Table | Selected
+Listed = ValueTable | Selected
 """Elements whose integers are looked up."""
 
 

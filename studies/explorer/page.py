@@ -18,9 +18,9 @@ from axs6.golden.formats import (
     Selected,
     Shift,
     SignMagnitude,
-    Table,
     TwosComplement,
     Unsigned,
+    ValueTable,
 )
 from axs6.studies.explorer.measured import measured
 
@@ -29,7 +29,7 @@ KINDS: Final = {
     TwosComplement: "twos_complement",
     Unsigned: "unsigned",
     Float: "float",
-    Table: "table",
+    ValueTable: "table",
     Selected: "selected",
     Shift: "shift",
     Exponent: "exponent",

@@ -19,7 +19,7 @@ from axs6.golden.formats import (
     Exponent,
     Real,
     Shift,
-    Table,
+    ValueTable,
 )
 from axs6.golden.outer import NOWHERE, OuterScales, Reach
 from axs6.golden.quantise import Quantiser
@@ -164,7 +164,7 @@ class Scales:
             scaled = np.where(x == 0, x, x * _column(self.reciprocal, column))
         largest = np.float32(FP32.largest)
         wide = as_wide(np.clip(scaled, -largest, largest).view(np.uint32)[:, None])
-        if isinstance(element, Table):
+        if isinstance(element, ValueTable):
             exponent = _column(self.exponent, column)[:, None]
             return wide_table_codes(element, Rounding.NEAREST, wide, exponent)[:, 0]
         base = np.broadcast_to(_column(self.exponent, column) + element.emin, x.shape)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import axs6
-from axs6.golden.formats import Table, block_format
+from axs6.golden.formats import ValueTable, block_format
 from axs6.golden.formats.table import NF4
 
 TABLES = (
@@ -26,7 +26,7 @@ NORMAL = (
 """The numbers of bitsandbytes."""
 
 
-def nearest(x: Fraction, table: Table) -> int:
+def nearest(x: Fraction, table: ValueTable) -> int:
     """The code of the nearest entry of the sign of `x`, by comparing all."""
     entries = [(c * table.unit, code) for code, c in enumerate(table.counts) if c is not None]
     side = [(abs(value), code) for value, code in entries if value * x >= 0]
@@ -40,7 +40,7 @@ def nearest(x: Fraction, table: Table) -> int:
 @pytest.mark.parametrize("name", TABLES)
 def test_the_nearest_entry_is_taken(name: str) -> None:
     table = block_format(name).element
-    assert isinstance(table, Table)
+    assert isinstance(table, ValueTable)
     rng = np.random.default_rng(3)
     top = float(table.largest)
     sixteenths = np.arange(-40, 41) * top / 64
@@ -101,4 +101,4 @@ def test_zeros_and_padding_have_the_code_of_zero() -> None:
 )
 def test_other_tables_are_refused(counts: tuple, divisor: int, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
-        Table(counts, 0, divisor)
+        ValueTable(counts, 0, divisor)
