@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from axs6.golden import fp32
-from axs6.golden.formats import BF16, FP32, BlockFormat, Integer, Rule, ScaleChoice
+from axs6.golden.formats import BF16, FP32, BlockFormat, Integer, Rule, ScaleChoice, ValueTable
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.torch.ieee import SIGN, narrow, widen
 from axs6.torch.kernels.layout import KINDS, RULES, description, layout, real_description
@@ -152,7 +152,7 @@ def _under_exponents(
     grouped = x.unflatten(-1, (scales.shape[-1], -1))
     grouped.mul_((powers(-scales) * float(held.divisor)).unsqueeze(-1))
     q = _rounded(x, fmt, held, rounder)
-    if infinite is not None:
+    if infinite is not None and not fmt.element.listed:
         q.copy_(torch.where(infinite, q.sign() * held.largest, q))
     if held.shift_top:
         q.unflatten(-1, (scales.shape[-1], -1)).mul_(powers(held.shift_top - shifts).unsqueeze(-1))
@@ -238,12 +238,14 @@ def _under_reals(
         scales = _best(merits, scales, _block_scales(largest, scale, rows, 1.5))
     elif fmt.choice is ScaleChoice.MSE:
         scales = _best(merits, scales, *_neighbours(scales, scale))
-    values = over(scales)
+    values, negative = over(scales), bits < 0
+    if fmt.element.listed:
+        q = _rounded(torch.where(negative, -values, values), fmt, held, rounder)
+        return q, scales * 2.0**held.offset
     shifts = _shifts(over(scales, magnitudes.clamp(max=MAX_FINITE)), held)
     grouped = values.unflatten(-1, (shifts.shape[-1], -1)) * powers(shifts).unsqueeze(-1)
     q = _rounded(grouped.clamp_(max=held.largest), fmt, held, rounder)
     q = q.mul_(powers(held.shift_top + held.wide_top - shifts).unsqueeze(-1)).flatten(-2)
-    negative = bits < 0
     if not held.signed_zero:
         negative &= q > 0
     elif not held.minus_zero:
@@ -303,6 +305,8 @@ def _rounded(x: Tensor, fmt: BlockFormat, held: Any, rounder: Rounder) -> Tensor
 
     They have at most 29 significant bits, so that all operations here are exact.
     """
+    if isinstance(fmt.element, ValueTable):
+        return rounder.listed(x, fmt.element)
     if fmt.element.fixed:
         return rounder.round_(x, fmt.element.ties_away).clamp_(-held.largest, held.largest)
     exponents = (binades(x) - held.fraction).clamp_(min=0)

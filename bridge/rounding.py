@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from axs6.golden.formats import ValueTable
 from axs6.golden.rounding import Rounding, check_random_bits, check_rounding
+from axs6.golden.tables import ladder
 
 WORDS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
@@ -49,6 +51,26 @@ class Rounder:
         steps.mul_(2.0**self.bits).trunc_()
         words = self.words.double().view_as(steps).copysign_(steps)
         return steps.add_(words).mul_(2.0**-self.bits).trunc_()
+
+    def listed(self, x: Tensor, table: ValueTable) -> Tensor:
+        """Float64 values in units of a table rounded to its entries.
+
+        Differences from entry to entry, times 2^bits, are below 2^53, so that a floor of a
+        rounded quotient is right.
+        """
+        nearest = self.words is None and self.rounding is Rounding.NEAREST
+        how = Rounding.NEAREST if nearest else Rounding.TOWARD_ZERO
+        entries, bounds = (x.new_tensor(found) for found in ladder(table, how, np.float64))
+        places = torch.bucketize(x, bounds, right=True)
+        low = entries[places]
+        if self.words is None:
+            return low
+        away = places + torch.where(x < 0, -1, 1)
+        high = entries[away.clamp(0, len(entries) - 1)]
+        gap = torch.where(high == low, 1, high - low)
+        part = ((x - low).abs() * 2.0**self.bits).trunc_().div_(gap.abs()).trunc_()
+        up = part + self.words.double() >= 2.0**self.bits
+        return torch.where(up, high, low)
 
 
 NEAREST = Rounder()

@@ -5,6 +5,7 @@
 #define BLOCK_FORMATS_H
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Numbers: magnitude * 2^exponent with a sign, NaN, or an infinity ---- */
@@ -23,7 +24,7 @@ static Number number(int negative, uint64_t magnitude, int exponent) {
     return x;
 }
 
-/* Magnitudes stay below 2^64: those of lanes have at most 8 + 4 bits, outer scales of 1 have one. */
+/* Magnitudes stay below 2^64: those of lanes have at most 28 + 24 bits, outer scales of 1 have one. */
 static Number product(Number x, Number y) {
     int negative = x.negative ^ y.negative, infinite = x.kind == INFINITE || y.kind == INFINITE;
     int zero = (x.kind == FINITE && !x.magnitude) || (y.kind == FINITE && !y.magnitude);
@@ -37,17 +38,35 @@ static Number product(Number x, Number y) {
 /* Codes that are not numbers: none; NaN of all ones; those of IEEE 754; NaN in place of -0. */
 enum special { NONE, ALL_ONES, IEEE, NO_MINUS_ZERO };
 enum kind {
-    SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, NORMAL_FLOAT, EXPONENT, SHIFT, INTEGER
+    SIGN_MAGNITUDE, TWOS_COMPLEMENT, UNSIGNED, FLOAT, UNSIGNED_FLOAT, NORMAL_FLOAT, TABLE, SELECTED,
+    EXPONENT, SHIFT, INTEGER
 };
 
 /* A code of `bits` bits. Floats have a sign, but for unsigned ones, `exponent` bits of exponent and
    the rest of fraction; fixed-point codes count 2^exponent. Normal floats have no sign, a hidden one
-   in every code, and the bias 48. */
+   in every code, and the bias 48. For a table `exponent` is its number, or that of the first of two
+   tables of which the sign bit of the finest scale selects one. */
 typedef struct {
     enum kind kind;
     int bits, exponent;
     enum special special;
 } Code;
+
+/* The value of each code, in units of 2^exponent. */
+typedef struct {
+    int exponent;
+    int32_t counts[16];
+} Table;
+
+enum { NF4, NF4_Q6, RAZER };
+
+static const Table TABLES[] = {
+    {-27, {-134217728, -93441416, -70474112, -53004928, -38177076, -24799870, -12220529, 0,
+           10681087, 21599686, 33032634, 45354216, 59151072, 75513176, 97033624, 134217728}},
+    {-6, {-64, -45, -34, -25, -18, -12, -6, 0, 5, 10, 16, 22, 28, 36, 46, 64}},
+    {-1, {0, 1, 2, 3, 4, 6, 8, 12, 10, -1, -2, -3, -4, -6, -8, -12}},
+    {-1, {0, 1, 2, 3, 4, 6, 8, 12, -10, -1, -2, -3, -4, -6, -8, -12}},
+};
 
 /* A scale of groups of `group` values; 0: it stands before the blocks, that of a channel, the tensor
    or a tile. */
@@ -105,6 +124,9 @@ static const Format FORMATS[] = {
     {"vsq4", {TWOS_COMPLEMENT, 4, 0, NONE}, 16, 1, 2, VSQ},
     {"vsq6", {TWOS_COMPLEMENT, 6, 0, NONE}, 16, 1, 2, VSQ},
     {"vsq8", {TWOS_COMPLEMENT, 8, 0, NONE}, 16, 1, 2, VSQ},
+    {"nf4", {TABLE, 4, NF4, NONE}, 64, 1, 1, {{FP32, 64}}},
+    {"nf4q6", {TABLE, 4, NF4_Q6, NONE}, 64, 1, 1, {{FP32, 64}}},
+    {"razer", {SELECTED, 4, RAZER, NONE}, 16, 1, 2, {{FP32, 0}, {E4M3, 16}}},
 };
 
 enum { LARGEST_BLOCK = 128 };
@@ -140,6 +162,12 @@ static Number value_of(Code code, uint32_t bits) {
         return bits == 2 * top - 1 ? NAN_NUMBER : number(0, 1, (int)bits - (int)(top - 1));
     case SHIFT: return number(0, 1, -(int)bits);
     case SIGN_MAGNITUDE: return number((bits & top) != 0, bits & (top - 1), code.exponent);
+    case TABLE:
+    case SELECTED: {
+        const Table *table = &TABLES[code.exponent + (int)(bits >> 4)];
+        int32_t count = table->counts[bits & 15];
+        return number(count < 0, (uint64_t)labs(count), table->exponent);
+    }
     case TWOS_COMPLEMENT:
         return number((bits & top) != 0, bits & top ? 2 * top - bits : bits, code.exponent);
     default: return number(0, bits, code.exponent);
@@ -155,26 +183,38 @@ static uint32_t bits_at(const uint8_t *bytes, int *position, int width) {
     return value;
 }
 
+/* The code of a scale without a bit that selects an element, which goes to *selected. */
+static uint32_t number_of(const Format *format, int level, uint32_t bits, uint32_t *selected) {
+    *selected = 0;
+    if (format->element.kind != SELECTED || level != format->levels - 1) return bits;
+    *selected = bits >> (format->level[level].code.bits - 1);
+    return bits ^ *selected << (format->level[level].code.bits - 1);
+}
+
 /* The values of one block, scales of channels and the tensor before it. */
 static void values_of(const Format *format, const uint8_t *bytes, Number *values) {
     int position = 0, has_zero = format->element.kind == UNSIGNED;
-    uint32_t zero = 0;
-    for (int i = 0; i < format->block; i++) values[i] = number(0, 1, 0);
+    uint32_t zero = 0, selected[LARGEST_BLOCK];
+    for (int i = 0; i < format->block; i++) values[i] = number(0, 1, 0), selected[i] = 0;
     for (int outer = 1; outer >= 0; outer--) {
         for (int k = 0; k < format->levels; k++) {
             Level level = format->level[k];
             if (outer != !level.group) continue;
             int size = level.group ? level.group : format->block;
             for (int i = 0; i < format->block; i += size) {
-                Number scale = value_of(level.code, bits_at(bytes, &position, level.code.bits));
-                for (int j = i; j < i + size; j++) values[j] = product(values[j], scale);
+                uint32_t own, bits = bits_at(bytes, &position, level.code.bits);
+                Number scale = value_of(level.code, number_of(format, k, bits, &own));
+                for (int j = i; j < i + size; j++) {
+                    values[j] = product(values[j], scale);
+                    selected[j] |= own;
+                }
             }
             if (outer && has_zero) zero = bits_at(bytes, &position, format->element.bits);
         }
     }
     for (int i = 0; i < format->block; i++) {
         uint32_t code = bits_at(bytes, &position, format->element.bits);
-        Number element = value_of(format->element, code);
+        Number element = value_of(format->element, code | selected[i] << format->element.bits);
         if (has_zero) element = number(code < zero, code < zero ? zero - code : code - zero, 0);
         values[i] = product(values[i], element);
     }

@@ -41,6 +41,19 @@ static void add(Sum *sum, Number x) {
     }
 }
 
+/* Adds x * y: of numbers in halves, whose products have at most 64 bits. */
+static void add_product(Sum *sum, Number x, Number y) {
+    if (x.kind != FINITE || y.kind != FINITE) {
+        add(sum, product(x, y));
+        return;
+    }
+    for (int i = 0; i < 64; i += 32)
+        for (int j = 0; j < 64; j += 32) {
+            uint64_t part = (x.magnitude >> i & 0xffffffff) * (y.magnitude >> j & 0xffffffff);
+            add(sum, number(x.negative ^ y.negative, part, x.exponent + y.exponent + i + j));
+        }
+}
+
 static int bit(const Sum *sum, int i) { return (int)(sum->limbs[i / 32] >> i % 32 & 1); }
 
 /* Writes the sum as an odd integer in hexadecimal and returns the exponent. */
@@ -92,23 +105,25 @@ static int same(Number x, Number y) {
 }
 
 /* Whether a code has the value of an FP32 pattern. */
-static int has_value(Code code, const char *bits, const char *pattern) {
+static int has_value(Code code, uint32_t bits, const char *pattern) {
     Code fp32 = FP32;
     uint32_t expected = (uint32_t)strtoul(pattern, NULL, 16);
     Number wanted = float_value(fp32, expected);
     if (wanted.kind == NOT_A_NUMBER && expected != 0x7fc00000) return 0;
-    return same(value_of(code, (uint32_t)strtoul(bits, NULL, 16)), wanted);
+    return same(value_of(code, bits), wanted);
 }
 
 /* name code -> value */
 static int check_element(const Format *format, char **f) {
-    return has_value(format->element, f[1], f[3]);
+    return has_value(format->element, (uint32_t)strtoul(f[1], NULL, 16), f[3]);
 }
 
 /* name level code -> value */
 static int check_scale(const Format *format, char **f) {
     int level = atoi(f[1]);
-    return level < format->levels && has_value(format->level[level].code, f[2], f[4]);
+    uint32_t selected, bits = (uint32_t)strtoul(f[2], NULL, 16);
+    if (level >= format->levels) return 0;
+    return has_value(format->level[level].code, number_of(format, level, bits, &selected), f[4]);
 }
 
 /* name a b -> sum exponent */
@@ -122,7 +137,7 @@ static int check_dot(const Format *format, char **f) {
         parse_bytes(f[1 + i], bytes);
         values_of(format, bytes, values[i]);
     }
-    for (int i = 0; i < format->block; i++) add(&sum, product(values[0][i], values[1][i]));
+    for (int i = 0; i < format->block; i++) add_product(&sum, values[0][i], values[1][i]);
     int exponent = write(&sum, text);
     return !strcmp(text, f[4]) && exponent == atoi(f[5]);
 }

@@ -210,6 +210,8 @@ class Blocks:
     def _check_scales(self, level: Level, codes: NDArray[Any]) -> None:
         scale = level.scale
         top = scale.largest_code if scale.nan_code is None else scale.nan_code
+        if isinstance(scale, Real):
+            codes = scale.number(codes)
         bad = codes > top
         if isinstance(scale, Real):
             bad |= (codes > scale.largest_code) & (codes != scale.nan_code)
@@ -236,12 +238,12 @@ class Blocks:
         self._check_width(self.codes, "block {}", self.block)
 
     def _check_padding(self) -> None:
-        """Raise ValueError unless codes beyond the shape are 0, as `encode` writes them."""
+        """Raise ValueError unless codes beyond the shape are those of 0, as from `encode`."""
         used = self.length % self.block
         if not used:
             return
         levels, codes = self.format.levels[::-1], self.codes[..., -1, used:]
-        wrong = codes != 0
+        wrong = codes != self.format.element.zero_code
         if self.zero_points is not None:
             (level,) = levels
             last = (..., -1, None) if level.blocked else (..., None)
@@ -264,6 +266,28 @@ class Blocks:
             code = int(codes.ravel()[first])
             place = where.format(first // size)
             raise ValueError(f"{place}: {code} is not a code of {name_of(self.format)}")
+
+    @property
+    def selected(self) -> NDArray[np.uint8] | None:
+        """Which element the groups of the finest scale have, 0 or 1; None where there is but one.
+
+        The shape is that of the scale.
+        """
+        scale = self.format.levels[0].scale
+        if isinstance(scale, Real) and scale.selector:
+            return scale.selected(self.scales[-1])
+        return None
+
+    @property
+    def element_codes(self) -> NDArray[np.uint8]:
+        """The codes, with the bits that select elements above them."""
+        selected = self.untiled.selected
+        if selected is None:
+            return self.codes
+        size = int(self.format.levels[0].group)
+        shape = (*self.codes.shape[:-1], self.block // size)
+        above = selected.reshape(shape) << np.uint8(self.format.element.width)
+        return self.codes | np.repeat(above, size, axis=-1)
 
     @property
     def block(self) -> int:

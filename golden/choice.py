@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.finite import reshaped
+from axs6.golden.finite import Finite, reshaped
 from axs6.golden.floats import Wide
-from axs6.golden.formats import BlockFormat, Element, Integer, Real, Scale
+from axs6.golden.formats import BlockFormat, Element, Integer, Real, Scale, Selected, ValueTable
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import Rounding
+from axs6.golden.tables import wide_table_codes
 
 HALF = np.uint64(16)
 """Bits of a significand that are multiplied apart, so that a product has at most 64."""
@@ -94,11 +95,47 @@ def merits(fmt: BlockFormat, x: Wide, exponent: NDArray[np.int16]) -> NDArray[np
     element, size = fmt.element, fmt.levels[0].values
     values = reshaped(x, (exponent.size, size))
     flat = exponent.astype(np.int64).reshape(-1)
-    magnitudes = _nearest(element).wide_magnitudes(values, flat + element.emin, None)
-    codes = element.integers[magnitudes]
+    if isinstance(element, ValueTable):
+        signed = wide_table_codes(element, Rounding.NEAREST, values, exponent.reshape(-1, 1))
+        codes = np.abs(element.integers[signed])
+    else:
+        magnitudes = _nearest(element).wide_magnitudes(values, flat + element.emin, None)
+        codes = element.integers[magnitudes]
     terms = codes * (2 * _in_units(element, values, flat) - (codes << MERIT_FRACTION))
     total: NDArray[np.int64] = terms.sum(axis=1).reshape(exponent.shape)
     return total
+
+
+def selects(element: Selected, x: Finite, codes: Sequence[NDArray[np.uint8]]) -> NDArray[np.bool_]:
+    """Which groups have the second element of a selection: those in which its merit is larger.
+
+    Args:
+        element: the selection.
+        x: values over the scales of groups, (groups, values).
+        codes: their codes to nearest in both elements, each of that shape.
+    """
+    fraction = 1 << MERIT_FRACTION
+    most = float((1 << element.integer_bits + 1 + MERIT_FRACTION) - 1)
+    assert x.bits is not None  # values over real scales are FP32
+    wide = np.abs(x.bits.view(np.float32)).astype(np.float64)
+    wide *= element.divisor * 2.0 ** (MERIT_FRACTION - element.unit_exponent)
+    np.floor(wide, out=wide)
+    np.minimum(wide, most, out=wide)
+    wide *= 2
+    merits = []
+    for table, own in zip(_magnitudes(element), codes, strict=True):
+        counts = np.take(table, own)
+        terms = counts * -fraction
+        terms += wide
+        merits.append(np.einsum("ij,ij->i", counts, terms))
+    found: NDArray[np.bool_] = merits[1] > merits[0]
+    return found
+
+
+@cache
+def _magnitudes(element: Selected) -> NDArray[np.float64]:
+    """Magnitudes of both elements in units, (2, codes)."""
+    return np.abs(element.integers).astype(np.float64).reshape(2, -1)
 
 
 @cache

@@ -20,6 +20,7 @@ from axs6.golden.formats import (
     Level,
     Mode,
     Real,
+    Selected,
     Shift,
 )
 from axs6.golden.modes import elements
@@ -31,6 +32,8 @@ PATTERNS = {16: np.uint16, 32: np.uint32, 64: np.uint64}
 OUTPUTS = "dtype must be float32, float64 or bfloat16"
 
 SMALLEST_NORMAL = 2.0**FP32.emin
+FRACTION_BELOW = FP64.fraction_bits - FP32.fraction_bits
+"""Bits of a float64 fraction below those of FP32."""
 
 
 def decode(blocks: Blocks, dtype: Any = np.float32) -> NDArray[Any]:
@@ -93,6 +96,11 @@ class _Rows:
         self.nan: NDArray[np.bool_] | None = None
         for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
             self._add(level, self._of_rows(level, codes))
+        selected = blocks.selected
+        self.selected = None
+        if selected is not None:
+            wide = selected << np.uint8(blocks.format.element.width)
+            self.selected = self._of_rows(blocks.format.levels[0], wide)
         zero = blocks.zero_points
         self.zero = None if zero is None else self._of_rows(blocks.format.levels[0], zero)
 
@@ -106,6 +114,8 @@ class _Rows:
 
     def _add(self, level: Level, codes: NDArray[Any]) -> None:
         scale, groups = level.scale, max(1, codes.shape[1])
+        if isinstance(scale, Real):
+            codes = scale.number(codes)
         if scale.nan_code is not None and (codes == scale.nan_code).any():
             here = codes == scale.nan_code
             self.nan = here if self.nan is None else spread(self.nan, groups) | here
@@ -156,6 +166,10 @@ class _Rows:
         self, part: slice, codes: NDArray[np.uint8], element: Element, out: NDArray[Any]
     ) -> None:
         """Values with real or integer scales: their products are exact in float64."""
+        if self.selected is not None:
+            selected = _some(self.selected, part)
+            own = codes.reshape(len(codes), selected.shape[1], codes.shape[1] // selected.shape[1])
+            codes = (own | selected[..., None]).reshape(codes.shape)
         values = np.take(element_values(element), codes)
         if self.zero is not None:
             values -= _some(self.zero, part)
@@ -180,6 +194,9 @@ def _some(x: NDArray[Any], part: slice) -> NDArray[Any]:
 @cache
 def element_values(element: Element) -> NDArray[np.float64]:
     """The value of each code times the element's divisor, NaN and infinities included."""
+    if isinstance(element, Selected):
+        parts = [(element_values(x), element.divisor // x.divisor) for x in element.parts]
+        return np.concatenate([values * times for values, times in parts])
     codes = np.arange(1 << element.width)
     unit = float(element.unit * element.divisor)
     values = element.integers * unit
@@ -219,10 +236,29 @@ def rounded(values: NDArray[np.float64], divisor: int, dtype: Float) -> NDArray[
         if small.any():
             patterns[small] = _rounded(values[small], divisor, dtype)
     else:
-        patterns = _rounded(values, divisor, dtype)
+        patterns = _divided(values, divisor, dtype)
     over = (patterns & kind(dtype.sign_bit - 1) == kind(dtype.infinity)) & ~np.isinf(values)
     patterns[over] -= kind(1)
     patterns[np.isnan(values)] = dtype.quiet_nan
+    return patterns
+
+
+def _divided(values: NDArray[np.float64], divisor: int, dtype: Float) -> NDArray[Any]:
+    """As `rounded`, of any divisor and dtype; overflows become infinities.
+
+    A quotient in float64 that is not itself halfway between two FP32 numbers lies between the same
+    ones as the exact quotient.
+    """
+    if dtype != FP32:
+        return _rounded(values, divisor, dtype)
+    quotients = values / divisor
+    with np.errstate(over="ignore"):
+        patterns = quotients.astype(np.float32).view(np.uint32)
+    below = quotients.view(np.uint64) & np.uint64((1 << FRACTION_BELOW) - 1)
+    unsure = below == np.uint64(1 << FRACTION_BELOW - 1)
+    unsure |= (np.abs(quotients) < SMALLEST_NORMAL) & (quotients != 0)
+    if unsure.any():
+        patterns[unsure] = _rounded(values[unsure], divisor, dtype)
     return patterns
 
 

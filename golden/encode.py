@@ -27,6 +27,8 @@ from axs6.golden.formats import (
     Float,
     Level,
     Mode,
+    Real,
+    Selected,
     Unsigned,
     block_format,
     name_of,
@@ -284,7 +286,7 @@ class _ArrayEncoding:
         assert x.nan is not None
         infinite = x.infinite != 0
         if self._saturate:
-            codes[infinite] = self.quantiser.largest(x.infinite < 0)[infinite]
+            codes[infinite] = self._largest(x.infinite < 0, scales)[infinite]
             return
         element, left = self.fmt.element, infinite | x.nan
         if element.has_nan:
@@ -303,8 +305,23 @@ class _ArrayEncoding:
             if level.scale.nan_code is not None:
                 groups = left.reshape(len(codes), -1, level.values).any(axis=2)
                 found[groups] = level.scale.nan_code
-                codes[np.repeat(groups, level.values, axis=1)] = 0
+                codes[np.repeat(groups, level.values, axis=1)] = element.zero_code
                 return
+
+    def _largest(
+        self, negative: NDArray[np.bool_], scales: list[NDArray[Any]]
+    ) -> NDArray[np.uint8]:
+        """Codes (rows, B) of the largest values of these signs."""
+        if not isinstance(self.fmt.element, Selected):
+            return self.quantiser.largest(negative)
+        parts = [
+            replace(self.quantiser, elements=(x, x)).largest(negative)
+            for x in self.fmt.element.parts
+        ]
+        level = self.fmt.levels[0]
+        assert isinstance(level.scale, Real)
+        second = np.repeat(level.scale.selected(scales[-1]), level.values, axis=1)
+        return np.where(second, parts[1], parts[0])
 
     def _refuse(self, values: NDArray[Any], x: Finite, first_row: int) -> None:
         """Raise the error that names the first value without a code, in order of the blocks."""

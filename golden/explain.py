@@ -20,8 +20,10 @@ from axs6.golden.formats import (
     Real,
     Rule,
     ScaleChoice,
+    Selected,
     SignMagnitude,
     Unsigned,
+    ValueTable,
     name_of,
 )
 from axs6.golden.formats.block_format import HEADER_BITS
@@ -119,11 +121,14 @@ def number(x: Fraction | NotANumber) -> str:
             return f"{sign}{top >> zeros} * 2^{zeros}"
         if bottom <= 1 << 10 or not top:
             return f"{sign}{float(abs(x)):.10g}"
+        return f"{sign}{top} * 2^-{bottom.bit_length() - 1}"
     return f"{sign}{top}/{bottom}"
 
 
 def values(element: Element) -> list[tuple[str, int, str]]:
     """Some codes: what each is, the code, and its value; in order of the codes."""
+    if isinstance(element, ValueTable):
+        return _entries(element)
     top, sign = element.largest_code, element.sign_bit
     found = {0: "zero", 1: "smallest", top: "largest"}
     if isinstance(element, Float):
@@ -142,11 +147,19 @@ def values(element: Element) -> list[tuple[str, int, str]]:
     return [(what, code, _value(element, code)) for code, what in sorted(found.items())]
 
 
+def _entries(table: ValueTable) -> list[tuple[str, int, str]]:
+    """All codes of a table."""
+    ends = {min(table.integers): "most negative", max(table.integers): "largest", 0: "zero"}
+    names = ["never written" if x is None else ends.get(x, "") for x in table.counts]
+    return [(what, code, _value(table, code)) for code, what in enumerate(names)]
+
+
 def _value(element: Element, code: int) -> str:
     value = element.integer(code)
     if isinstance(value, NotANumber):
         return value.value
-    return ("-" if not value and code else "") + number(value * element.unit)
+    minus_zero = not value and code and not element.listed
+    return ("-" if minus_zero else "") + number(value * element.unit)
 
 
 def explain(fmt: BlockFormat) -> list[str]:
@@ -214,6 +227,8 @@ def _level(fmt: BlockFormat, level: Level) -> list[str]:
     else:
         kind = f"a shift, factor 2^-{mark}"
         rules = [_shift(fmt, level, mark)]
+    if isinstance(scale, Real) and scale.selector:
+        rules.append(f"sign bit of {mark}, not part of the factor: which element the group has")
     if scale.nan_code is not None:
         rules.append(f"{mark} = {scale.nan_code:#x}: every value of the group is NaN")
     group = f"{level.rows} rows of {level.group} values" if level.tiled else f"{level.group} values"
@@ -299,11 +314,15 @@ def _encoding(fmt: BlockFormat) -> list[str]:
     for level in powers:
         value += f" / {_factor(fmt, level)}"
     amax = "" if not factors else ", after real scales of it" if powers else ""
-    ties = "away from 0" if fmt.element.ties_away else "to even"
+    ties = "to the even code" if fmt.element.listed else "to even"
+    if fmt.element.ties_away:
+        ties = "away from 0"
     return [
         f"encoding: {value} to the nearest element, ties {ties}, of magnitude {top} at most",
         f"   amax: the largest magnitude in the scale's group{amax}",
         *_choice(fmt),
+        *["   the element with the least squared error, the first if both have it"]
+        * isinstance(fmt.element, Selected),
     ]
 
 
@@ -327,6 +346,12 @@ def _bits(high: int, low: int) -> str:
 def _element(fmt: BlockFormat) -> list[str]:
     """The bits of a code, its formula, and some codes with their values."""
     element = fmt.element
+    if isinstance(element, Selected):
+        return [
+            f"{which} element, selected by {bit}: {line}" if not number else f"   {line}"
+            for which, bit, part in zip(("first", "second"), (0, 1), fmt.parts, strict=True)
+            for number, line in enumerate(_element(part))
+        ]
     top, unit = element.width - 1, number(element.unit)
     if isinstance(element, Float):
         m = element.fraction_bits
@@ -339,6 +364,8 @@ def _element(fmt: BlockFormat) -> list[str]:
     elif isinstance(element, SignMagnitude):
         parts = f"sign in bit {top}, magnitude q in {_bits(top - 1, 0)}"
         formula = f"(-1)^sign * q * {unit}"
+    elif isinstance(element, ValueTable):
+        parts, formula = "a place in a table", "the value of the code"
     elif isinstance(element, Unsigned):
         parts, formula = "an unsigned integer", "code"
     else:

@@ -172,6 +172,14 @@ class Finite:
         return cls(None, kept, _signs(x.infinite, x.negative), x.nan)
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """(rows, size)."""
+        if self.wide is not None:
+            return self.wide.significand.shape
+        assert self.bits is not None
+        return self.bits.shape
+
+    @property
     def exact(self) -> Wide:
         """The values as exact integers."""
         if self.wide is not None:

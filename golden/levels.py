@@ -1,13 +1,13 @@
 """Encoding of rows of blocks: scales from coarse to fine, then codes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.choice import choose, neighbours
+from axs6.golden.choice import choose, neighbours, selects
 from axs6.golden.factors import FOUR_OVER_SIX, Factor, Outer, factors, zero_point_scales
 from axs6.golden.finite import MAGNITUDE, Finite, Largest, reshaped
 from axs6.golden.floats import Wide
@@ -19,9 +19,12 @@ from axs6.golden.formats import (
     Real,
     Rule,
     ScaleChoice,
+    Selected,
     Shift,
+    ValueTable,
 )
 from axs6.golden.quantise import UPPER_FRACTION_BITS, Quantiser
+from axs6.golden.rounding import Rounding
 from axs6.golden.scaling import (
     Values32,
     as_wide,
@@ -34,6 +37,7 @@ from axs6.golden.scaling import (
     rounded_product,
     spread,
 )
+from axs6.golden.tables import table_codes, wide_table_codes
 
 SURE_FIELD = 16
 """Largest FP32 exponent field of a group's maximum whose scales are found from exact values.
@@ -94,6 +98,9 @@ class RowEncoder:
             given = np.zeros((1, 1), np.int16) if outer.exponent is None else outer.exponent
             exponent, group = np.broadcast_to(given, (len(codes), 1)), codes.shape[1]
         random = None if words is None else words.reshape(-1, group)
+        if isinstance(self.fmt.element, Selected):
+            codes[:] = self._selected(x, words, found[self.fmt.levels[0]])
+            return
         rows = self._codes(x, group, exponent.reshape(-1), empty, random, zero)
         codes[:] = rows.reshape(codes.shape)
 
@@ -291,6 +298,10 @@ class RowEncoder:
             assert x.wide is not None
             return self._wide_codes(reshaped(x.wide, (len(exponent), size)), exponent, words)
         bits = x.bits.reshape(len(exponent), size)
+        if isinstance(element, ValueTable):
+            if words is not None:
+                return self._wide_codes(as_wide(bits), exponent, words)
+            return table_codes(element, quantiser.rounding, bits, exponent)
         base = exponent + np.int16(FP32.bias + element.emin)
         if empty is not None:
             base[empty] = FULL_FIELD
@@ -309,16 +320,55 @@ class RowEncoder:
             codes[deep] = self._wide_codes(as_wide(bits[deep]), exponent[deep], given)
         return codes
 
+    def _selected(
+        self, x: Finite, words: NDArray[np.uint64] | None, scales: NDArray[Any]
+    ) -> NDArray[np.uint8]:
+        """Codes (rows, B) in the better element of each group, whose scales get the selecting bits.
+
+        Args:
+            x: the values over their scales, (rows, B).
+            words: random words of their shape, for stochastic rounding.
+            scales: codes of the finest scales, (rows, groups).
+        """
+        level = self.fmt.levels[0]
+        x = x.in_rows(level.values)
+        random = None if words is None else words.reshape(-1, level.values)
+        found = self._of_parts(x, self.quantiser, random)
+        judged = found
+        if self.quantiser.rounding is not Rounding.NEAREST:
+            nearest = replace(self.quantiser, rounding=Rounding.NEAREST)
+            judged = self._of_parts(x, nearest, None)
+        assert isinstance(self.fmt.element, Selected)
+        second = selects(self.fmt.element, x, judged)
+        bits = second.reshape(scales.shape).astype(scales.dtype)
+        scales |= bits << scales.dtype.type(level.scale.bits - 1)
+        return np.where(second[:, None], found[1], found[0]).reshape(len(scales), -1)
+
+    def _of_parts(
+        self, x: Finite, quantiser: Quantiser, words: NDArray[np.uint64] | None
+    ) -> list[NDArray[np.uint8]]:
+        """Codes of groups (groups, values) in both elements of a selection."""
+        size = x.shape[1]
+        exponent, found = np.zeros(x.shape[0], np.int16), []
+        for fmt in self.fmt.parts:
+            own = RowEncoder(fmt, replace(quantiser, elements=(fmt.element, fmt.element)))
+            found.append(own._codes(x, size, exponent, None, words, None))
+        return found
+
     def _wide_codes(
         self, x: Wide, exponent: NDArray[np.int16], words: NDArray[np.uint64] | None
     ) -> NDArray[np.uint8]:
         """As `_codes`, from exact values."""
-        base = exponent.astype(np.int64) + self.fmt.element.emin
-        magnitude = self.quantiser.wide_magnitudes(x, base, words)
+        element, how = self.fmt.element, self.quantiser
+        if isinstance(element, ValueTable):
+            column, bits = exponent[:, None], how.random_bits
+            return wide_table_codes(element, how.rounding, x, column, words, bits)
+        base = exponent.astype(np.int64) + element.emin
+        magnitude = how.wide_magnitudes(x, base, words)
         negative = x.negative
-        if not self.fmt.element.signed_zero:
+        if not element.signed_zero:
             negative = negative & (x.significand != 0)
-        return self.quantiser.signed(magnitude, negative)
+        return how.signed(magnitude, negative)
 
 
 def _scaled(x: Finite, reciprocal: Values32) -> Finite:

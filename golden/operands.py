@@ -162,7 +162,7 @@ class Operand:
     @classmethod
     def of(cls, blocks: Blocks, form: IntegerForm) -> Self:
         """Blocks of the form's format."""
-        element, codes = form.format.element, blocks.codes
+        element, codes = form.format.element, blocks.element_codes
         nan = _some(element.nan_codes[codes]) if element.has_nan else None
         infinite = _some(element.infinite_codes[codes]) if element.has_infinity else None
         operand = cls(form, form.elements[codes], _element_exponents(blocks, form), nan, infinite)
@@ -178,6 +178,8 @@ class Operand:
     def times(self, scale: Scale, codes: NDArray[Any]) -> Self:
         """The operand with the scales of one more level, (..., n or 1, groups in a block)."""
         size, spans = self.integers.shape[-1], self.exponents.shape[-1]
+        if isinstance(scale, Real):
+            codes = scale.number(codes)
         wide = codes.astype(np.int64)
         nan, integers, exponents = self.nan, self.integers, self.exponents
         if scale.nan_code is not None and (codes == scale.nan_code).any():

@@ -146,9 +146,9 @@ class OuterScales:
         ]
 
     def clear(self, codes: NDArray[np.uint8]) -> None:
-        """Set the codes (rows, B) of all blocks under a NaN to 0."""
+        """Set the codes (rows, B) of all blocks under a NaN to that of 0."""
         if self.lost.any():
-            codes.reshape(len(self.lost), -1)[self.lost] = 0
+            codes.reshape(len(self.lost), -1)[self.lost] = self.fmt.element.zero_code
 
 
 def _nan_level(fmt: BlockFormat) -> Level | None:

@@ -25,10 +25,12 @@ from axs6.golden.formats import (
     Integer,
     Real,
     Scale,
+    Selected,
     Shift,
     Specials,
     TwosComplement,
     Unsigned,
+    ValueTable,
     block_format,
     name_of,
 )
@@ -67,8 +69,9 @@ def planar(blocks: Blocks, dtype: Any = None) -> Planar:
             by default the one that NumPy or ml_dtypes has. Elements E4M3, E5M2, E3M2, E2M3 and
             E2M1 are float8_e4m3fn, float8_e5m2, float6_e3m2fn, float6_e2m3fn, float4_e2m1fn (in
             torch float4_e2m1fn_x2), those with one zero float8_e4m3fnuz and float8_e5m2fnuz; two's
-            complement codes are int8 or int4, in units of the element; exponents with NaN
-            float8_e8m0fnu, real scales the dtype that they have.
+            complement codes are int8 or int4, in units of the element; codes of tables, which are
+            places in them, uint4 or uint2; exponents with NaN float8_e8m0fnu, real scales the dtype
+            that they have.
 
     Raises:
         ImportError: the dtypes are of ml_dtypes, which is not installed.
@@ -150,8 +153,10 @@ def dtype_name(of: Element | Scale) -> str | None:
         return "float8_e8m0fnu" if of.bits == 8 and of.nan else None
     if isinstance(of, TwosComplement):
         return f"int{of.width}"
-    if isinstance(of, Unsigned | Integer | Shift):
-        return f"uint{of.width if isinstance(of, Unsigned) else of.bits}"
+    if isinstance(of, Unsigned | ValueTable | Selected):
+        return f"uint{of.width}"
+    if isinstance(of, Integer | Shift):
+        return f"uint{of.bits}"
     if not isinstance(of, Float) or not of.signed:
         return None
     named = {FP32: "float32", FP16: "float16", BF16: "bfloat16"}

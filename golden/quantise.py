@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.floats import Wide
-from axs6.golden.formats import FP32, Element, TwosComplement
+from axs6.golden.formats import FP32, Element, TwosComplement, ValueTable
 from axs6.golden.rounding import Rounding
+from axs6.golden.tables import ends
 
 HIDDEN = np.uint32(1 << FP32.fraction_bits)
 UPPER_FRACTION_BITS = FP32.fraction_bits - 16
@@ -175,6 +176,8 @@ class Quantiser:
 
     def largest(self, negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """The codes of the largest values of these signs."""
+        if isinstance(self.element, ValueTable):
+            return ends(self.element, negative)
         each = self._each("largest_code", negative.shape[1], np.uint8)
         if not self.element.signed:
             return np.where(negative, np.uint8(0), each)

@@ -23,6 +23,7 @@ from axs6.golden.check.exact import formats as exact
 from axs6.golden.check.exact.blocks import scale_value
 from axs6.golden.check.exact.floats import Special, Value, power
 from axs6.golden.check.subjects import definition_of
+from axs6.golden.formats import Selected
 from axs6.hw.core.layouts import Field, scale_names
 from axs6.hw.dot.shape import DotShape
 from axs6.proof.aig import FALSE, Graph
@@ -45,8 +46,13 @@ def check_shape(shape: DotShape, inputs: Sequence[Field]) -> None:
 
     Raises:
         ValueError: the scales of a lane have too many bits to try all their values, or the sum is
-            wider than 96 bits.
+            wider than 96 bits, or scales select elements.
     """
+    for fmt in shape.formats:
+        if isinstance(fmt.element, Selected):
+            raise ValueError(
+                f"a proof is of lanes with one element, and scales select one of two in {fmt}"
+            )
     if shape.width > WIDTH_MAX:
         raise ValueError(
             f"a proof is of sums of at most {WIDTH_MAX} bits, and this has {shape.width}"
@@ -298,7 +304,7 @@ def show_unit(shape: DotShape) -> None:
     """
     worth = Fraction(1)
     for definition in map(definition_of, shape.formats):
-        worth *= definition.element.magnitudes[1]
+        worth *= definition.element.unit
         for level in definition.levels:
             if isinstance(level.group, str):
                 continue  # the scale of a channel or a tensor multiplies the total
@@ -347,7 +353,7 @@ class _Products:
     def __init__(self, definitions: Sequence[exact.Definition]) -> None:
         numbers, finite = [], []
         for definition in definitions:
-            unit = definition.element.magnitudes[1]
+            unit = definition.element.unit
             values = [Fraction(0) if x is Special.NEGATIVE_ZERO else x
                       for x in definition.element.values]  # fmt: skip
             finite.append(np.array([isinstance(x, Fraction) for x in values]))

@@ -72,7 +72,8 @@ class DecoderProof:
         """Scales of blocks, coarse to fine: field, lanes of a group, whether codes have a sign."""
         levels = self._format.blocked[::-1]
         for name, level in zip(scale_names(self._format), levels, strict=True):
-            signed = isinstance(level.scale, Real) and level.scale.dtype.signed
+            scale = level.scale
+            signed = isinstance(scale, Real) and scale.dtype.signed and not scale.selector
             yield self._inputs[name], int(level.group), signed
 
     def _given(self, lane: int) -> list[int]:

@@ -299,9 +299,13 @@ class SumOfProducts:
         total = Numbers.zeros(1 << bits, width)
         for each, (_, times) in zip(words, nodes, strict=True):
             total.add(cases_of(each, bits), times)
-        zero, one = (int(np.argmax(lane.numbers & (lane.products == x))) for x in (0, 1))
+        zero = int(np.argmax(lane.numbers & (lane.products == 0)))
+        # An odd product, 1 where there is one, has an inverse.
+        odd = np.flatnonzero(lane.numbers & (lane.products % 2 == 1))
+        one = int(odd[np.argmin(np.abs(lane.products[odd]))])
         constant = total.at(zero)
-        times = (total.at(one) - constant) % (1 << width)
+        times = (total.at(one) - constant) * pow(int(lane.products[one]), -1, 1 << width)
+        times %= 1 << width
         wrong = ~total.equal(self._expected_of(lane, times, constant, width)) & lane.numbers
         if wrong.any():
             case = int(np.argmax(wrong))

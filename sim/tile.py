@@ -190,21 +190,26 @@ class _Side:
         self.tiles = -(-self.rows // count)
         self.steps = -(-operand.shape[-1] // lanes)
         self._groups = groups
-        arrays = {"codes": self._stepped(operand.codes, lanes)}
+        zero = operand.format.element.zero_code
+        arrays = {"codes": self._stepped(operand.codes, lanes, fill=zero)}
         inner = operand.scales[len(operand.format.outer) :]
         levels = zip(scale_names(fmt), operand.format.blocked[::-1], inner, strict=True)
         for name, level, codes in levels:
             arrays[plural(name)] = self._stepped(codes, lanes, int(level.group))
         self._arrays = {name: self._tiled(array) for name, array in arrays.items()}
 
-    def _stepped(self, codes: NDArray[Any], lanes: int, group: int = 1) -> NDArray[Any]:
-        """Codes of groups as (groups, rows, steps), with an axis more where a step has several."""
+    def _stepped(
+        self, codes: NDArray[Any], lanes: int, group: int = 1, fill: int = 0
+    ) -> NDArray[Any]:
+        """Codes of groups, those of a fill behind them, as (groups, rows, steps), with an axis more
+        where a step has several."""
         flat = codes.reshape(self._groups, self.rows, -1)
         if group > lanes:
             flat = np.repeat(flat, group // lanes, axis=2)
         each = max(1, lanes // group)
-        fill = max(0, self.steps * each - flat.shape[2])
-        flat = np.pad(flat, [(0, 0), (0, 0), (0, fill)])[..., : self.steps * each]
+        more = max(0, self.steps * each - flat.shape[2])
+        ends = [(0, 0), (0, 0), (0, more)]
+        flat = np.pad(flat, ends, constant_values=fill)[..., : self.steps * each]
         shape = (self._groups, self.rows, self.steps)
         return flat.reshape(shape if each == 1 and group > 1 else (*shape, each))
 

@@ -140,8 +140,8 @@ def unit_bound(point: Point) -> Bound | None:
 
 
 def _factor(element: Codes) -> tuple[int, Signs] | None:
-    """Return the bits of an element as a factor, and its signs; None without a fixed point."""
-    if not element.fixed:
+    """Return the bits of an element as a factor, and its signs; None if codes are no integers."""
+    if not element.fixed or element.listed:
         return None
     if isinstance(element, SignMagnitude):
         return element.integer_bits, Signs.BESIDE

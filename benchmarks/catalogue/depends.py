@@ -7,6 +7,8 @@ from pathlib import Path
 from digests import ROOT
 
 from axs6.golden.formats import CATALOG, Exponent, Rule, Shift
+from axs6.hw.dot.shape import multiplied
+from axs6.hw.encoder.encoder import encoded
 
 
 def imported(package: str, *names: str) -> tuple[str, ...]:
@@ -89,8 +91,10 @@ CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/compiled.py", "sim/*.hpp
 
 BLOCK_DOT = ("block_dot", {"block": 32})
 
-FORMATS = tuple(name for name, fmt in CATALOG.items() if fmt.element.signed)
-"""Formats with an encoder, a decoder and a dot product: all that have names but `uint8`."""
+FORMATS = tuple(
+    name for name, fmt in CATALOG.items() if multiplied(fmt) and (encoded(fmt) or fmt.has_modes)
+)
+"""Formats with an encoder, a decoder and a dot product in hardware."""
 
 ENCODED_FORMATS = tuple(
     name

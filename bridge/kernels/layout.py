@@ -18,9 +18,14 @@ from axs6.golden.formats import (
     Real,
     Rule,
     ScaleChoice,
+    Selected,
     Shift,
+    ValueTable,
 )
+from axs6.golden.formats.table import TABLE_MAX
+from axs6.golden.rounding import Rounding
 from axs6.golden.scaling import SMALLEST_SCALE, as_bf16
+from axs6.golden.tables import ladder
 
 MAX_BLOCK = 256
 """Values of a block that the kernels quantise, at most."""
@@ -41,10 +46,25 @@ FIELDS = (
 )
 
 
+STEPS_MAX = TABLE_MAX - 1
+"""Steps from entry to entry of a table, at most."""
+
+TABLE_BITS = 20
+"""Bits of the integers of a table that the kernels round to, at most: FP32 holds them and what is
+between them, and float64 their parts in stochastic rounding."""
+
+
 class FormatDescription(ctypes.Structure):
     """A format as the kernels read it; quantise.hpp documents the fields."""
 
-    _fields_ = [*((name, ctypes.c_int32) for name in FIELDS), ("largest", ctypes.c_float)]
+    _fields_ = [
+        *((name, ctypes.c_int32) for name in FIELDS),
+        ("largest", ctypes.c_float),
+        ("steps", ctypes.c_int32),
+        ("lowest", ctypes.c_float),
+        ("bounds", ctypes.c_float * STEPS_MAX),
+        ("step", ctypes.c_float * STEPS_MAX),
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +149,7 @@ def description(fmt: BlockFormat) -> FormatDescription | None:
     divided = fmt.element.divisor > 1
     if fmt.block > MAX_BLOCK or (divided and (exponent.rule is not Rule.FLOOR or len(kinds) > 1)):
         return None
-    if not _compares(fmt):
+    if not _rounds(fmt):
         return None
     return FormatDescription(
         group=int(levels[0].group),
@@ -170,10 +190,10 @@ def real_description(fmt: BlockFormat) -> tuple[FormatDescription, Scale] | None
     outer = [x.scale for x in fmt.outer]
     if fmt.element.divisor > 1 or fmt.block > MAX_BLOCK or outer not in ([], [Real(FP32)]):
         return None
-    if fmt.rows > 1:
+    if fmt.rows > 1 or (fmt.shifts and fmt.element.listed):
         return None
     shifts = [(int(x.group), x.scale.largest_code) for x in fmt.shifts]
-    if len(fmt.blocked) - len(shifts) > 1 or len(shifts) > SHIFTS_MAX or not _compares(fmt):
+    if len(fmt.blocked) - len(shifts) > 1 or len(shifts) > SHIFTS_MAX or not _rounds(fmt):
         return None
     inner = fmt.blocked[-1].scale if fmt.blocked else None
     found = _block_scale(fmt, inner, bool(outer))
@@ -205,7 +225,9 @@ def _block_scale(fmt: BlockFormat, inner: Any, below: bool) -> Scale | None:
 def _element(fmt: BlockFormat) -> dict[str, Any]:
     """Fields of a description that follow from the element and the block."""
     element = fmt.element
+    listed = _table(element) if isinstance(element, ValueTable) else {}
     return {
+        **listed,
         "block": fmt.block,
         "emax": element.emax,
         "precision": element.precision,
@@ -221,6 +243,28 @@ def _element(fmt: BlockFormat) -> dict[str, Any]:
     }
 
 
-def _compares(fmt: BlockFormat) -> bool:
-    """Whether float64 compares the errors under scales, if they are compared."""
+def _table(element: ValueTable) -> dict[str, Any]:
+    """Fields of a description that follow from a table."""
+    values, bounds = ladder(element, Rounding.NEAREST, np.float32)
+    numbers = ctypes.c_float * STEPS_MAX
+    return {
+        "steps": len(bounds),
+        "lowest": values[0],
+        "bounds": numbers(*bounds),
+        "step": numbers(*np.diff(values)),
+    }
+
+
+def _rounds(fmt: BlockFormat) -> bool:
+    """Whether the kernels round to the element, and compare the errors under scales, if they are
+    compared."""
+    element = fmt.element
+    if isinstance(element, Selected):
+        return False
+    if isinstance(element, ValueTable) and (
+        fmt.choice is not ScaleChoice.MAX
+        or element.divisor > 1
+        or element.integer_bits > TABLE_BITS
+    ):
+        return False
     return fmt.choice is ScaleChoice.MAX or fmt.merit_bits <= MERIT_BITS

@@ -198,7 +198,7 @@ def held_blocks(
 def _integers(blocks: Blocks) -> NDArray[np.int64]:
     """The integer of each value, shifts and zero points among them, (..., n, B)."""
     fmt = blocks.format
-    integers = fmt.element.integers[blocks.codes]
+    integers = fmt.element.integers[blocks.element_codes]
     if blocks.zero_points is not None:
         integers = integers - _of_values(blocks.zero_points, fmt.levels[0], blocks)
     for level, found in zip(fmt.levels[::-1], blocks.scales, strict=True):
@@ -223,7 +223,7 @@ def _factor(scale: Exponent | Integer | Real, codes: NDArray[Any]) -> NDArray[np
         return np.where(codes == scale.nan_code, np.nan, powers)
     if isinstance(scale, Integer):
         return codes.astype(np.float64)
-    return real_values(scale.dtype, codes).astype(np.float64)
+    return real_values(scale.dtype, scale.number(codes)).astype(np.float64)
 
 
 def packs(fmt: BlockFormat) -> bool:

@@ -13,6 +13,8 @@ namespace axs6 {
 enum Rule : int32_t { FLOOR, CEIL, EVEN, RCEIL };
 enum Choice : int32_t { MAX, FOUR_OVER_SIX, MSE };
 
+constexpr int MAX_STEPS = 15;
+
 struct Format {
     int32_t block, group;  // values under one exponent; under one shift, or `block` without shifts
     int32_t shift_top;     // the largest shift, 0 without shifts
@@ -25,6 +27,9 @@ struct Format {
     int32_t ties_away;     // a half goes to the larger magnitude, not the even one
     int32_t wide_group, wide_top;  // of a second, coarser shift below a real scale
     float largest;         // in units
+    int32_t steps;         // from entry to entry of a table; 0 for other elements
+    float lowest;          // entry, in units
+    float bounds[MAX_STEPS], step[MAX_STEPS];  // from which value on there is one more, and how high
 };
 
 constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, HIDDEN = 1 << 23;
@@ -133,6 +138,14 @@ inline int best_code(const Format& f, const double* magnitudes, int count, int c
     return best;
 }
 
+// The entry of a table that a value in units is rounded to.
+template <class Real>
+inline Real listed(const Format& f, Real x) {
+    Real q = f.lowest;
+    for (int k = 0; k < f.steps; ++k) q += x >= f.bounds[k] ? f.step[k] : 0;
+    return q;
+}
+
 // Any block. Infinities become the largest value, NaN +0.
 inline void slow_block(const Format& f, const uint32_t* bits, Quantised& out) {
     double x[MAX_BLOCK], largest = 0;
@@ -152,14 +165,18 @@ inline void slow_block(const Format& f, const uint32_t* bits, Quantised& out) {
         if (most > 0 && shift) shift = std::min(shift, std::ilogb(largest) - std::ilogb(most));
         const int scale = out.scale - shift;
         for (int i = start; i < start + f.group; ++i) {
+            const bool nan = (bits[i] & MAGNITUDE) > INFINITE;
+            out.shift[i] = shift;
             double q = std::ldexp(x[i], -scale) * f.divisor, step = 1;
+            if (f.steps) {
+                out.q[i] = static_cast<float>(listed(f, bits[i] >> 31 ? -q : q));
+                continue;
+            }
             if (f.divisor == 1 && q > 0)
                 step = std::ldexp(1, std::max(0, std::ilogb(q) - f.fraction));
             const double whole = f.ties_away ? std::round(q) : std::nearbyint(q / step) * step;
             q = std::min(whole, static_cast<double>(f.largest));
             if ((bits[i] & MAGNITUDE) == INFINITE) q = f.largest;
-            const bool nan = (bits[i] & MAGNITUDE) > INFINITE;
-            out.shift[i] = shift;
             out.q[i] = static_cast<float>(bits[i] >> 31 && !nan ? -q : q);
         }
     }
@@ -212,6 +229,34 @@ inline void divided_block(const Format& f, const uint32_t* bits, int count, int 
     }
 }
 
+constexpr int PART = 16;  // lanes whose entries stay in registers
+
+// Entries of values in units, of PART lanes.
+inline void listed_part(const Format& f, const float* x, float* to) {
+    float q[PART];
+    for (int i = 0; i < PART; ++i) q[i] = f.lowest;
+    for (int k = 0; k < f.steps; ++k) {
+        const float bound = f.bounds[k], step = f.step[k];
+#pragma GCC unroll 1
+        for (int i = 0; i < PART; ++i) q[i] += x[i] >= bound ? step : 0.0f;
+    }
+    std::memcpy(to, q, sizeof q);
+}
+
+template <int B, bool SHIFTED>
+inline void listed_block(const Format& f, const uint32_t* bits, int count, int scale,
+                         Quantised& out) {
+    const uint32_t reciprocal = static_cast<uint32_t>(127 - scale) << 23;
+    alignas(64) float x[MAX_BLOCK];
+    for (int i = 0; i < (B ? B : count); ++i) {
+        const uint32_t more = SHIFTED ? static_cast<uint32_t>(out.shift[i]) << 23 : 0;
+        x[i] = bits_of<float>(bits[i]) * bits_of<float>(reciprocal + more);
+    }
+    int start = 0;
+    for (; start + PART <= (B ? B : count); start += PART) listed_part(f, x + start, out.q + start);
+    for (; start < (B ? B : count); ++start) out.q[start] = listed(f, x[start]);
+}
+
 // AWAY: a half goes to the larger magnitude, in elements whose values are all whole numbers.
 template <int B, bool SHIFTED, bool AWAY>
 inline void rounded_lanes(const Format& f, const uint32_t* bits, int count, int scale,
@@ -235,7 +280,9 @@ inline void rounded_lanes(const Format& f, const uint32_t* bits, int count, int 
 template <int B, bool SHIFTED>
 inline void rounded_block(const Format& f, const uint32_t* bits, int count, int scale,
                           Quantised& out) {
-    if (f.ties_away)
+    if (f.steps)
+        listed_block<B, SHIFTED>(f, bits, count, scale, out);
+    else if (f.ties_away)
         rounded_lanes<B, SHIFTED, true>(f, bits, count, scale, out);
     else
         rounded_lanes<B, SHIFTED, false>(f, bits, count, scale, out);

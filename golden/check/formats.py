@@ -42,6 +42,9 @@ COMPOSED: Final = (
     *("e2m1fn_ue4m3_t16", "int6_ue6m2f_t8_ue5m3_t32_float32", "uint6_ue6m2b20_uint6_t32"),
     *("int4a_ue6m2b3h_t32s8o2s4o1", "tc5a_e4m3fn-bf16_t16s4o3", "e2m1fn_ue5m3h-bf16_t16_mse"),
     *("sm6da_e8m0_t8", "int8a_float16-bf16_t0", "e3m2fn_e4m3fn_t16s2o1_float32_t0"),
+    *("nf4_e8m0_t32", "nf4q6_e8m0-rceil_t16_mse", "table0:1:7:-6q3_e8m0_t16s2o1"),
+    *("table5:0:2:-1:-8:-3:9:1_u4_t16_float32_t0", "table0:6:12:14::-14:-2:-7d7q1_bfloat16_t8"),
+    *("if4_t8", "sm4+int4_float16_t16"),
 )
 """Formats beside those of the catalog that `validate` compares for "all"."""
 

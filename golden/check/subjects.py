@@ -22,6 +22,8 @@ from axs6.golden.formats import (
     Shift,
     SignMagnitude,
     TwosComplement,
+    Unsigned,
+    ValueTable,
     block_format,
 )
 
@@ -51,7 +53,9 @@ class CheckedFormat:
 def definition_of(fmt: BlockFormat) -> Definition:
     """A format in plain numbers, for the exact model."""
     levels = tuple(_level(level) for level in fmt.levels)
-    return Definition(_element(fmt.element), levels, fmt.has_modes, str(fmt.choice), fmt.rows)
+    first, *others = [_element(x.element) for x in fmt.parts]
+    second = others[0] if others else None
+    return Definition(first, levels, fmt.has_modes, str(fmt.choice), fmt.rows, second)
 
 
 def _element(element: Element) -> definitions.Element:
@@ -67,6 +71,10 @@ def _element(element: Element) -> definitions.Element:
     if isinstance(element, TwosComplement):
         unit = power(element.unit_exponent)
         return definitions.twos_complement(element.bits, unit, element.ties_away)
+    if isinstance(element, ValueTable):
+        unit = power(element.unit_exponent) / element.over
+        return definitions.listed([None if x is None else x * unit for x in element.counts])
+    assert isinstance(element, Unsigned)
     return definitions.unsigned(element.bits)
 
 
@@ -84,7 +92,7 @@ def _level(level: Level) -> definitions.Level:
         return definitions.Integer(level.group, scale.bits)
     dtype = scale.dtype
     fields = (*_fields(dtype), scale.zero_point, dtype.signed, not dtype.subnormals)
-    return definitions.Real(level.group, *fields, scale.arithmetic.name)
+    return definitions.Real(level.group, *fields, scale.arithmetic.name, scale.selector)
 
 
 Plain = tuple[Any, ...]

@@ -24,6 +24,8 @@ from axs6.golden.formats.scale import (
     ScaleChoice,
     Shift,
 )
+from axs6.golden.formats.selected import Selected
+from axs6.golden.formats.table import ValueTable
 
 __all__ = [
     "AXS6",
@@ -47,11 +49,13 @@ __all__ = [
     "Rule",
     "Scale",
     "ScaleChoice",
+    "Selected",
     "Shift",
     "SignMagnitude",
     "Specials",
     "TwosComplement",
     "Unsigned",
+    "ValueTable",
     "block_format",
     "format_list",
     "formats",

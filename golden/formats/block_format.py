@@ -24,6 +24,7 @@ from axs6.golden.formats.scale import (
     Shift,
     check_choice,
 )
+from axs6.golden.formats.selected import Selected
 from axs6.golden.formats.spelling import spell, spell_element
 
 UNBLOCKED: Final = 32
@@ -149,6 +150,20 @@ class BlockFormat:
             raise ValueError("unsigned elements, and they alone, need a scale with a zero point")
         if zero_points and len(scales) > 1:
             raise ValueError("a scale with a zero point must be the only one")
+        self._check_selector()
+        if self.element.listed and self.exponent and self.exponent.rule is Rule.EVEN:
+            raise ValueError("rule even needs elements of one precision, which tables have not")
+
+    def _check_selector(self) -> None:
+        finest, *others = self.levels
+        selects = [isinstance(x.scale, Real) and x.scale.selector for x in (finest, *others)]
+        if isinstance(self.element, Selected) and not (selects[0] and finest.blocked):
+            raise ValueError(
+                f"elements {spell_element(self)} need a finest scale of blocks that is a real "
+                "number with a sign bit to spare, which selects one of two"
+            )
+        if any(selects[1:]) or (selects[0] and not isinstance(self.element, Selected)):
+            raise ValueError("a selector needs elements to select from, and the finest scale")
 
     def _check_modes(self) -> None:
         if self.modes == (Mode.DENSE,):
@@ -171,6 +186,8 @@ class BlockFormat:
         choice, (scale, group) = self.choice, (self.levels[0].scale, self.levels[0].group)
         if choice is ScaleChoice.MAX:
             return
+        if isinstance(self.element, Selected):
+            raise ValueError(f"{choice} is not for elements that a scale selects")
         if self.has_modes or isinstance(scale, Shift) or not self.element.signed:
             what = "shifts" if isinstance(scale, Shift) else "zero points"
             raise ValueError(f"{choice} is not for {'modes' if self.has_modes else what}")
@@ -244,6 +261,17 @@ class BlockFormat:
     def shifts(self) -> tuple[Level, ...]:
         """Levels of shifts, fine to coarse."""
         return tuple(level for level in self.levels if isinstance(level.scale, Shift))
+
+    @cached_property
+    def parts(self) -> "tuple[BlockFormat, ...]":
+        """The formats with each of the elements of a selection alone."""
+        if not isinstance(self.element, Selected):
+            return (self,)
+        scale = self.levels[0].scale
+        assert isinstance(scale, Real)
+        scale = replace(scale, selector=False)
+        levels = (replace(self.levels[0], scale=scale), *self.levels[1:])
+        return tuple(replace(self, element=x, levels=levels) for x in self.element.parts)
 
     @property
     def has_modes(self) -> bool:

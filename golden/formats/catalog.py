@@ -18,6 +18,8 @@ from axs6.golden.formats.floating import (
     UE5M3,
 )
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
+from axs6.golden.formats.selected import IF4, RAZER, Selected
+from axs6.golden.formats.table import NF4, NF4_Q6, ValueTable
 
 
 def block_floating_point(magnitude_bits: int, block: int) -> BlockFormat:
@@ -42,6 +44,14 @@ def _whole(element: Element, zero_point: bool = False) -> BlockFormat:
 def _vector(bits: int, scale_bits: int = 4) -> BlockFormat:
     levels = (Level(Integer(scale_bits), 16), Level(Real(FP32), CHANNEL))
     return BlockFormat(TwosComplement(bits), levels)
+
+
+def _normal(table: ValueTable) -> BlockFormat:
+    return BlockFormat(table, (Level(Real(FP32), 64),))
+
+
+def _selected(element: Selected) -> BlockFormat:
+    return BlockFormat(element, (Level(Real(E4M3, selector=True), 16), Level(Real(FP32), TENSOR)))
 
 
 AXS6_ELEMENT: Final = DENSE_CODE
@@ -80,6 +90,10 @@ CATALOG: Final[dict[str, BlockFormat]] = {
     "vsq4": _vector(4),
     "vsq6": _vector(6),
     "vsq8": _vector(8),
+    "nf4": _normal(NF4),
+    "nf4q6": _normal(NF4_Q6),
+    "if4": _selected(IF4),
+    "razer": _selected(RAZER),
 }
 """Every format that has a name, by its name."""
 

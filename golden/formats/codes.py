@@ -67,6 +67,14 @@ class Codes:
             """Whether a value may be negative."""
 
         @property
+        def listed(self) -> bool:
+            """Whether values are listed, and not those of a quantum that the magnitude fixes."""
+
+        @property
+        def zero_code(self) -> int:
+            """The code of 0, which pads blocks."""
+
+        @property
         def signed_zero(self) -> bool:
             """Whether -0.0 is encoded with its sign."""
 
@@ -92,6 +100,7 @@ class Codes:
     else:
         divisor, signed, signed_zero, has_negative_zero, ties_away = 1, True, True, True, False
         has_nan, has_infinity = False, False
+        listed, zero_code = False, 0
 
     @cached_property
     def unit(self) -> Fraction:

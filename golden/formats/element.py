@@ -6,6 +6,8 @@ from typing import ClassVar
 from axs6.golden.arguments import check_flag, check_integer
 from axs6.golden.formats.codes import Codes
 from axs6.golden.formats.floating import Float
+from axs6.golden.formats.selected import Selected
+from axs6.golden.formats.table import ValueTable
 
 WIDTH_MAX = 8
 """Maximum bits of an element's code: a byte holds it."""
@@ -180,4 +182,7 @@ class Unsigned(Codes):
         return code
 
 
-Element = SignMagnitude | TwosComplement | Unsigned | Float
+Single = SignMagnitude | TwosComplement | Unsigned | Float | ValueTable
+"""One kind of values alone."""
+
+Element = Single | Selected

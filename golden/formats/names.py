@@ -6,12 +6,13 @@ The grammar extends TensorCast's; docs/formats.md has it in one table.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from axs6.golden.formats.block_format import ALL_MODES, BlockFormat, Mode, check_element
 from axs6.golden.formats.catalog import CATALOG
-from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
+from axs6.golden.formats.element import Element, SignMagnitude, Single, TwosComplement, Unsigned
 from axs6.golden.formats.floating import BF16, FP32, Float, p3109
 from axs6.golden.formats.scale import (
     CHANNEL,
@@ -26,6 +27,7 @@ from axs6.golden.formats.scale import (
     Shift,
     check_rule,
 )
+from axs6.golden.formats.selected import NAMED_SELECTED, Selected
 from axs6.golden.formats.spelling import (
     DTYPES,
     IN_BF16,
@@ -34,6 +36,7 @@ from axs6.golden.formats.spelling import (
     specials_of,
     unit_exponent,
 )
+from axs6.golden.formats.table import NAMED, ValueTable
 
 N = "(?:0|[1-9][0-9]{0,3})"
 """A number of up to four digits."""
@@ -42,7 +45,12 @@ FLOAT = re.compile(rf"(u?)e({N})m([1-9][0-9]?)(?:b(-?{N}))?(fnuz|inuz|fn|f|n)?(?
 P3109 = re.compile(rf"binary({N})p({N})([su])([ef])")
 INTEGER = re.compile(rf"(int|sm|tc)({N})(d)?(?:q(-?{N}))?(z)?(a)?")
 UNSIGNED = re.compile(rf"uint({N})")
-ELEMENTS = (UNSIGNED, INTEGER, FLOAT, P3109)
+COUNT = "(?:-?(?:0|[1-9][0-9]{0,9}))?"
+TABLE = re.compile(rf"table({COUNT}(?::{COUNT})+)(?:d({N}))?(?:q(-?{N}))?")
+NAMED_ELEMENTS: dict[str, Element] = {**NAMED, **NAMED_SELECTED}
+NAMED_ELEMENT = re.compile("|".join(NAMED_ELEMENTS))
+SELECTION = re.compile(r"([^+]+)\+([^+]+)")
+ELEMENTS = (UNSIGNED, INTEGER, FLOAT, P3109, TABLE, NAMED_ELEMENT, SELECTION)
 EXPONENT = re.compile(rf"e({N})m0(f|n)?(?:-(.+))?")
 FACTOR = re.compile(rf"u({N})")
 TILE = re.compile(rf"t(?:({N})x)?({N})((?:s{N}o{N})*)")
@@ -176,9 +184,12 @@ def _named(text: str) -> BlockFormat | None:
     """The format of a name; None where there is no name, or an element with scales after it."""
     names = "|".join(sorted(CATALOG, key=len, reverse=True))
     match = re.fullmatch(rf"({names})(?:-([^_]*))?(?:_(.*))?", text)
-    if match is None or (match[3] is not None and any(x.fullmatch(match[1]) for x in ELEMENTS)):
+    if match is None:
         return None
     name, rule, group = match.groups()
+    scales = group is not None and not GROUP.fullmatch(group)
+    if scales and any(x.fullmatch(name) for x in ELEMENTS):
+        return None
     found = CATALOG[name]
     if rule is not None:
         with _placed(text, match.start(2), name):
@@ -216,7 +227,8 @@ def _composed(text: str) -> BlockFormat:
     if what := prefixes[-1].fault(element):
         place = next(each.place for each in prefixes if each.fault(element) == what)
         raise _error(text, place, f"{what},")
-    return BlockFormat(element, *prefixes[-1][1:])
+    _, found, modes = prefixes[-1]
+    return BlockFormat(element, _selecting(element, found), modes)
 
 
 class _Prefix(NamedTuple):
@@ -229,17 +241,31 @@ class _Prefix(NamedTuple):
     def fault(self, element: Element) -> str:
         """The fault of a format that ends there; empty if it is a format."""
         try:
-            BlockFormat(element, *self[1:])
+            BlockFormat(element, _selecting(element, self.levels), self.modes)
         except ValueError as error:
             return str(error)
         return ""
 
 
 def _element(match: re.Match[str], levels: list[Level]) -> Element:
+    if match.re is SELECTION:
+        first, second = (_single(_element_match(text), levels) for text in match.groups())
+        return Selected(first, second)
+    if match.re is NAMED_ELEMENT:
+        return NAMED_ELEMENTS[match[0]]
+    return _single(match, levels)
+
+
+def _single(match: re.Match[str], levels: list[Level]) -> Single:
     if match.re is UNSIGNED:
         return Unsigned(int(match[1]))
     if match.re in (FLOAT, P3109):
         return _float(match)
+    if match[0] in NAMED:
+        return NAMED[match[0]]
+    if match.re is TABLE:
+        counts = tuple(int(value) if value else None for value in match[1].split(":"))
+        return ValueTable(counts, -int(match[3] or 0), int(match[2] or 1))
     kind, width, full, fraction, one_zero, away = match.groups()
     bits = int(width)
     if kind == "tc" or (kind == "int" and not sign_magnitude(levels)):
@@ -248,6 +274,24 @@ def _element(match: re.Match[str], levels: list[Level]) -> Element:
         return TwosComplement(bits, unit_exponent(bits - 1, levels, fraction), bool(away))
     exponent = unit_exponent(bits - 1, levels, fraction, bool(full))
     return SignMagnitude(bits - 1, exponent, bool(full), not one_zero, bool(away))
+
+
+def _element_match(text: str) -> re.Match[str]:
+    match = next((x for x in (kind.fullmatch(text) for kind in ELEMENTS) if x), None)
+    if match is None or text in NAMED_SELECTED:
+        raise ValueError(
+            f"an element such as e2m1fn or nf4 is needed on both sides of +, not {text!r}"
+        )
+    return match
+
+
+def _selecting(element: Element, levels: Sequence[Level]) -> tuple[Level, ...]:
+    """The levels, with a selector in the finest one where it is needed and possible."""
+    finest, *others = levels
+    scale = finest.scale
+    if not isinstance(element, Selected) or not isinstance(scale, Real):
+        return tuple(levels)
+    return (replace(finest, scale=replace(scale, selector=True)), *others)
 
 
 def _float(match: re.Match[str]) -> Float:

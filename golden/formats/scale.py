@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from axs6.golden.arguments import check_flag, check_integer, check_type
 from axs6.golden.formats.floating import BF16, FP32, Float
@@ -169,16 +172,18 @@ class Real:
             element's width that is subtracted from every code.
         arithmetic: FP32, or BF16: the scale, before it is rounded to its dtype, and its reciprocal
             are rounded to it.
+        selector: whether its sign bit, of which the number has no need, selects an element.
 
     Raises:
         TypeError: the dtype or the arithmetic is no Float.
         ValueError: it is another one, or BF16 arithmetic is for FP32, for a zero point, or for
-            scales above 2^126, whose reciprocals are subnormal.
+            scales above 2^126, whose reciprocals are subnormal; or no sign bit is there to select.
     """
 
     dtype: Float = FP32
     zero_point: bool = False
     arithmetic: Float = FP32
+    selector: bool = False
 
     def __post_init__(self) -> None:
         dtype = self.dtype
@@ -200,6 +205,19 @@ class Real:
             raise ValueError(
                 f"a scale in bf16 must be at most 2^126, and the largest of {dtype.name} is more"
             )
+        check_flag("selector", self.selector)
+        if self.selector and (not dtype.has_negative_zero or not dtype.signed or self.zero_point):
+            raise ValueError(
+                f"a selector needs a scale with a sign bit to spare, which {dtype.name} has not"
+            )
+
+    def number(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """The patterns of codes, without the bit that selects."""
+        return codes & codes.dtype.type(self.dtype.sign_bit - 1) if self.selector else codes
+
+    def selected(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
+        """Which element each code selects, 0 or 1."""
+        return (codes >> codes.dtype.type(self.dtype.width - 1)).astype(np.uint8)
 
     @property
     def bits(self) -> int:

@@ -17,6 +17,8 @@ from axs6.golden.formats.scale import (
     ScaleChoice,
     Shift,
 )
+from axs6.golden.formats.selected import NAMED_SELECTED, Selected
+from axs6.golden.formats.table import NAMED, ValueTable
 
 if TYPE_CHECKING:
     from axs6.golden.formats.block_format import BlockFormat
@@ -79,11 +81,19 @@ def spell(fmt: "BlockFormat") -> str:
 
 def spell_element(fmt: "BlockFormat") -> str:
     """The part of the string that is the element."""
-    element, levels = fmt.element, list(fmt.levels)
+    return _spell_element(fmt.element, list(fmt.levels))
+
+
+def _spell_element(element: Element, levels: Sequence[Level]) -> str:
+    if isinstance(element, Selected):
+        name = next((name for name, each in NAMED_SELECTED.items() if each == element), None)
+        return name or "+".join(_spell_element(x, levels) for x in element.parts)
     if isinstance(element, Unsigned):
         return f"uint{element.bits}"
     if isinstance(element, Float):
         return _spell_float(element)
+    if isinstance(element, ValueTable):
+        return _spell_table(element)
     full = isinstance(element, SignMagnitude) and element.full_scale
     usual = unit_exponent(element.width - 1, levels, None, full)
     fraction = "" if element.unit_exponent == usual else f"q{-element.unit_exponent}"
@@ -93,6 +103,15 @@ def spell_element(fmt: "BlockFormat") -> str:
     kind = "int" if sign_magnitude(levels) else "sm"
     one_zero = "" if element.signed_zero else "z"
     return f"{kind}{element.width}{'d' if full else ''}{fraction}{one_zero}{away}"
+
+
+def _spell_table(x: ValueTable) -> str:
+    name = next((name for name, each in NAMED.items() if each == x), None)
+    if name is not None:
+        return name
+    counts = ":".join("" if value is None else str(value) for value in x.counts)
+    divisor = "" if x.over == 1 else f"d{x.over}"
+    return f"table{counts}{divisor}" + (f"q{-x.unit_exponent}" if x.unit_exponent else "")
 
 
 def _spell_float(x: Float) -> str:

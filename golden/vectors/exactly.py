@@ -12,7 +12,7 @@ from axs6.golden.check.exact.floats import (
     power,
     round_to_float,
 )
-from axs6.golden.check.exact.formats import Definition
+from axs6.golden.check.exact.formats import Definition, Real
 
 SPECIALS: Final = {
     Special.NAN: "nan",
@@ -51,7 +51,7 @@ def unpacked(data: bytes, definition: Definition) -> Block:
     """The one block of packed bytes, by the definition of the layout."""
     size, levels = definition.block, definition.levels[::-1]
     outer, zero, at = [], None, 0
-    zero_point = definition.element.magnitudes == definition.element.values
+    zero_point = any(isinstance(level, Real) and level.zero_point for level in levels)
     for level in levels:
         if isinstance(level.group, str) or tiled(level, definition):
             length = -(-level.bits // 8)

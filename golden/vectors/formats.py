@@ -13,7 +13,7 @@ from axs6.golden.check.cases import inputs
 from axs6.golden.check.exact import dot as exact_dot
 from axs6.golden.check.exact import encode as encoder
 from axs6.golden.check.exact.blocks import Block, decode_bits, pack_block, pack_outer, scale_value
-from axs6.golden.check.exact.floats import FP32, float_value
+from axs6.golden.check.exact.floats import FP32, Value, float_value
 from axs6.golden.check.exact.formats import Definition
 from axs6.golden.check.subjects import as_blocks, definition_of
 from axs6.golden.decode import decode
@@ -44,7 +44,9 @@ from axs6.golden.vectors.subject import (
     WordKind,
 )
 
-NAMES: Final = tuple(name for name in CATALOG if not CATALOG[name].has_modes)
+NAMES: Final = tuple(
+    name for name, fmt in CATALOG.items() if not fmt.has_modes and fmt.element.divisor == 1
+)
 """Formats with a folder in the repository: those of the catalog but AXS-6, which has its own."""
 
 CASES: Final = 24
@@ -109,6 +111,12 @@ class FormatVectors:
         of = self.name if self.name == str(self.fmt) else f"{self.name} ({self.fmt})"
         return Subject(path, title, inputs, outputs, cases, by_definition, by_golden, of)
 
+    @property
+    def _least(self) -> int:
+        """The code of the smallest positive element."""
+        integers = self.fmt.element.integers
+        return int(np.argmax(integers == integers[integers > 0].min()))
+
     # Elements
 
     def _elements(self) -> Subject:
@@ -118,12 +126,18 @@ class FormatVectors:
             {"code": PATTERN},
             {"value": PATTERN},
             self._element_cases,
-            lambda code: (pattern_of(self.definition.element.values[code]),),
+            lambda code: (pattern_of(self._values[code]),),
             lambda code: self._decoded(code, [neutral(level) for level in self.levels]),
         )
 
+    @property
+    def _values(self) -> tuple[Value, ...]:
+        """The value of every code, with the bit above it that selects an element."""
+        second = self.definition.second
+        return self.definition.element.values + (second.values if second else ())
+
     def _element_cases(self) -> Iterator[Case]:
-        for code in range(1 << self.fmt.element.width):
+        for code in range(len(self._values)):
             value = self.fmt.element.integer(code)
             name = "number" if value else "zero"
             if isinstance(value, NotANumber):
@@ -138,11 +152,17 @@ class FormatVectors:
             else None
         )
         groups = [self.fmt.block // int(x.group) if x.blocked else 1 for x in self.levels]
-        every = tuple((code,) * n for code, n in zip(scales, groups, strict=True))
-        block = Block(every, (code,) * self.fmt.block, zero)
+        element, finest = self.fmt.element, self.fmt.levels[0].scale
+        every = [(code,) * n for code, n in zip(scales, groups, strict=True)]
+        selected, own = divmod(code, 1 << element.width)
+        if isinstance(finest, Real) and finest.selector:
+            selected |= every[-1][0] >> (finest.bits - 1)
+            every[-1] = tuple(scale | selected << (finest.bits - 1) for scale in every[-1])
+        block = Block(tuple(every), (own,) * self.fmt.block, zero)
         value = decode(as_blocks([block], self.fmt), np.float64).ravel()[0]
         if of_unit:
-            value = value / float(self.fmt.element.unit)
+            which = own | selected << element.width
+            value = value / float(int(element.integers[which]) * element.unit)
         bits = int(np.float32(value).view(np.uint32))
         assert np.isnan(value) or np.float32(value) == value
         return (bits,)
@@ -172,6 +192,8 @@ class FormatVectors:
                 some = rng.integers(first, last, 2 * self.count).tolist()
                 ends = [0, 1, 2, neutral(level), neutral(level) + 1, last - 1, last]
                 codes = sorted({*some, *ends})
+            if isinstance(scale, Real) and scale.selector:
+                codes += [code | 1 << (scale.bits - 1) for code in codes]
             for code in (*codes, *([scale.nan_code] if scale.nan_code is not None else [])):
                 name = type(scale).__name__.lower()
                 yield Case(name, {"level": number, "code": int(code)})
@@ -182,7 +204,7 @@ class FormatVectors:
     def _scale_by_golden(self, level: int, code: int) -> Answer:
         scales = [neutral(x) for x in self.levels]
         scales[level] = code
-        return self._decoded(1, scales, of_unit=True)
+        return self._decoded(self._least, scales, of_unit=True)
 
     # Encoded blocks
 
@@ -294,14 +316,18 @@ class FormatVectors:
         one, least = [neutral(x) for x in self.levels], [1] * len(self.levels)
         top = [level.scale.largest_code for level in self.levels]
         largest, sign = element.largest_code, element.sign_bit
-        yield self._pair("zeros", ([0] * size, top), ([0] * size, top))
+        zero, small = element.zero_code, self._least
+        yield self._pair("zeros", ([zero] * size, top), ([zero] * size, top))
         yield self._pair("largest", ([largest] * size, top), ([largest] * size, top))
-        yield self._pair("smallest", ([1] * size, least), ([1] * size, least))
-        yield self._pair("one_product", ([1] + [0] * (size - 1), one), ([largest] * size, one))
+        yield self._pair("smallest", ([small] * size, least), ([small] * size, least))
+        alone = [small] + [zero] * (size - 1)
+        yield self._pair("one_product", (alone, one), ([largest] * size, one))
         finite = [c for c in range(1 << element.width) if isinstance(element.integer(c), int)]
         special = [c for c in range(1 << element.width) if c not in finite]
-        if sign:
+        if sign or element.listed:
             negative = [largest | sign, largest] if self._sign_alone else [sign + 1, largest]
+            if element.listed:
+                negative = [int(np.argmin(element.integers)), largest]
             yield self._pair("cancelled", ([largest] * size, top), (negative * (size // 2), top))
             yield self._pair("negative", ([largest] * size, top), ([negative[0]] * size, top))
         for number in range(3 * self.count):
@@ -327,14 +353,17 @@ class FormatVectors:
     def _sign_alone(self) -> bool:
         """Whether a code with the sign bit is the negative of that without."""
         element = self.fmt.element
-        return element.integer(element.sign_bit | 1) == -1
+        return not element.listed and element.integer(element.sign_bit | 1) == -1
 
     def _random_scale(self, level: Level, rng: np.random.Generator) -> list[int]:
         scale = level.scale
         if not level.blocked:
             return [neutral(level)]
         groups, first = self.fmt.block // int(level.group), int(isinstance(scale, Integer))
-        return rng.integers(first, scale.largest_code, groups, endpoint=True).tolist()
+        found = rng.integers(first, scale.largest_code, groups, endpoint=True)
+        if isinstance(scale, Real) and scale.selector:
+            found |= rng.integers(0, 2, groups) << (scale.bits - 1)
+        return found.tolist()
 
     def _pair(
         self,

@@ -2,9 +2,18 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Value
+from amaranth.hdl import Cat, Const, Shape, Value, signed
 
-from axs6.golden.formats import Element, Float, Integer, Real
+from axs6.golden.formats import (
+    BlockFormat,
+    Element,
+    Float,
+    Integer,
+    Real,
+    Scale,
+    Selected,
+    ValueTable,
+)
 from axs6.hw.core.trees import any_of
 
 
@@ -32,6 +41,61 @@ def is_zero(scale: Real | Integer, code: Value) -> Value:
     if not scale.dtype.subnormals:
         return Const(0, 1)
     return ~code[: scale.dtype.magnitude_bits].any()
+
+
+Listed = ValueTable | Selected
+"""Elements whose integers are looked up."""
+
+
+def table_shape(table: Listed) -> Shape:
+    """The shape of the integers of a table."""
+    low, high = int(table.integers.min()), int(table.integers.max())
+    return signed(max(high.bit_length(), (~low).bit_length()) + 1)
+
+
+def table_integer(table: Listed, code: Value) -> Value:
+    """The integer of a code, with the bit that selects an element above it, in two's complement."""
+    integers = table.integers.tolist()
+    is_code = [code == each for each in range(len(integers))]
+
+    def bit(place: int) -> Value:
+        ones = [is_code[each] for each, value in enumerate(integers) if value >> place & 1]
+        return any_of(ones) if ones else Const(0, 1)
+
+    return Cat(bit(place) for place in range(table_shape(table).width)).as_signed()
+
+
+def is_negative(element: Element, code: Value) -> Value:
+    """Whether the value of a code is negative."""
+    if isinstance(element, Listed):
+        return table_integer(element, code)[-1]
+    return code[-1]
+
+
+def code_bits(element: Element) -> int:
+    """Bits of a code, with the one that selects an element."""
+    return element.width + isinstance(element, Selected)
+
+
+def with_selectors(
+    fmt: BlockFormat, codes: Sequence[Value], scales: Sequence[Value]
+) -> list[Value]:
+    """Codes of lanes in a row with the bits above them that select elements, where there are any.
+
+    Args:
+        fmt: the format.
+        codes: of the lanes.
+        scales: codes of their scales of the finest level.
+    """
+    if not isinstance(fmt.element, Selected):
+        return list(codes)
+    size = len(codes) // len(scales)
+    return [Cat(code, scales[lane // size][-1]) for lane, code in enumerate(codes)]
+
+
+def number_bits(scale: Scale, code: Value) -> Value:
+    """The bits of a scale that are its number: all but one that selects an element."""
+    return code[:-1] if isinstance(scale, Real) and scale.selector else code
 
 
 def is_nan(element: Element, code: Value) -> Value:

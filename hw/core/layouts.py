@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from amaranth.hdl import Shape, unsigned
+from amaranth.hdl import Shape, Value, unsigned
 from amaranth.lib import data
 
 from axs6.golden.arguments import check_integer
@@ -290,3 +290,8 @@ def _collect(layout: data.StructLayout, prefix: str, base: int, found: list[Fiel
                 element = element.elem_shape
             number = Shape.cast(element)
             found.append(Field(name, offset, number.width, number.signed, tuple(shape)))
+
+
+def elements_of(field: Any) -> list[Value]:
+    """The elements of a field that is a number or an array."""
+    return list(field) if isinstance(field.shape(), data.ArrayLayout) else [field]

@@ -8,6 +8,7 @@ from axs6.golden.formats import BlockFormat, Real, Specials
 from axs6.hw.core.layouts import (
     PADDING,
     UNUSED,
+    elements_of,
     error_layout,
     filled_layout,
     outer_names,
@@ -17,7 +18,6 @@ from axs6.hw.core.layouts import (
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.core.trees import any_of
-from axs6.hw.decoder.read import elements_of
 
 
 class SplitBlock(Step):
@@ -90,6 +90,10 @@ def is_no_code(scale: Real, code: Value) -> Value:
         return (code > dtype.largest_code) & (code != dtype.quiet_nan)
     if not dtype.signed:
         return Const(0, 1)
+    if scale.selector:
+        special = code[dtype.fraction_bits : -1].all()
+        infinite = dtype.specials is Specials.IEEE
+        return special & (code[:-1] != dtype.quiet_nan) if infinite else Const(0, 1)
     if dtype.specials is not Specials.IEEE:
         return code[-1]
     special = code[dtype.fraction_bits : -1].all()

@@ -12,6 +12,7 @@ from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
 from axs6.golden.formats import (
+    FP32,
     BlockFormat,
     Exponent,
     Float,
@@ -109,6 +110,11 @@ class DecoderPlan:
                 "elements over 2^n - 1 have a decoder only under powers of two, but "
                 f"{name_of(self.fmt)} has another scale"
             )
+        if self.repeated and self.fmt.element.listed:
+            raise ValueError(
+                f"tables with a divisor have no decoder, and that of {name_of(self.fmt)} has "
+                f"{self.fmt.element.divisor}"
+            )
         if self.significand + sum(map(_bits, self.factors)) > EXACT_BITS:
             raise ValueError(
                 f"significands of elements and scales must have {EXACT_BITS} bits at most together,"
@@ -144,6 +150,8 @@ class DecoderPlan:
         element = self.fmt.element
         if isinstance(element, Float):
             return element.fraction_bits + 1
+        if element.listed:
+            return max(element.integer_bits, int(abs(element.integers).max()).bit_length())
         return element.magnitude_bits if isinstance(element, SignMagnitude) else element.width
 
     @cached_property
@@ -290,6 +298,15 @@ class DecoderPlan:
     def overflows(self) -> bool:
         """Whether a value, rounded, may be too large."""
         return self.field.high + self.rounds_normal >= self.dtype.exponent_special
+
+
+def decoded(fmt: BlockFormat) -> bool:
+    """Whether there is hardware that decodes a format."""
+    try:
+        DecoderPlan(fmt, fmt.block, FP32)
+    except ValueError:
+        return False
+    return True
 
 
 def _bits(scale: Scale) -> int:

@@ -18,18 +18,21 @@ from axs6.golden.formats import (
     Specials,
     TwosComplement,
 )
-from axs6.hw.core.codes import is_nan, split
-from axs6.hw.core.layouts import ZERO_POINT, outer_names, scale_names, scaled_layout
+from axs6.hw.core.codes import (
+    Listed,
+    code_bits,
+    is_nan,
+    number_bits,
+    split,
+    table_integer,
+    with_selectors,
+)
+from axs6.hw.core.layouts import ZERO_POINT, elements_of, outer_names, scale_names, scaled_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, balanced, leading_zeros
 from axs6.hw.decoder.plan import DecoderPlan, group_scale
-
-
-def elements_of(field: Any) -> list[Value]:
-    """The elements of a field that is a number or an array."""
-    return list(field) if isinstance(field.shape(), data.ArrayLayout) else [field]
 
 
 def is_special(dtype: Float, field: Value, fraction: Value) -> Value:
@@ -98,8 +101,8 @@ class ReadScaleLane(wiring.Component):
             special = is_special(dtype, field, fraction)
             m.d.comb += [
                 part.factor.eq(factor),
-                part.zero.eq(~code.any() if dtype.subnormals else Const(0, 1)),
-                part.nan.eq(code[-1] | special if dtype.signed else special),
+                part.zero.eq(~number_bits(scale, code).any() if dtype.subnormals else Const(0, 1)),
+                part.nan.eq(code[-1] | special if dtype.signed and not scale.selector else special),
             ]
         m.d.comb += part.exponent.eq(exponent + self._constant)
         return m
@@ -131,14 +134,15 @@ class ReadElementLane(wiring.Component):
 
     def __init__(self, plan: DecoderPlan) -> None:
         self._plan = plan
-        width = plan.fmt.element.width
+        width = code_bits(plan.fmt.element)
         zero = {} if plan.fmt.element.signed else {ZERO_POINT: In(width)}
         super().__init__({"code": In(width), **zero, "o": Out(element_layout(plan))})
 
     def elaborate(self, platform: Any) -> Module:
         """Build the magnitude or the significand, and the flags."""
         m = Module()
-        element, code, o = self._plan.fmt.element, self.code, self.o
+        plan, code, o = self._plan, self.code, self.o
+        element = plan.fmt.element
         if isinstance(element, Float):
             fraction, field = split(element, code)
             significand, x = significand_and_exponent(m, element, field, fraction)
@@ -155,10 +159,12 @@ class ReadElementLane(wiring.Component):
         elif isinstance(element, SignMagnitude):
             m.d.comb += [o.significand.eq(code[:-1]), o.sign.eq(code[-1])]
         else:
-            twos = isinstance(element, TwosComplement)
-            number = Signal(signed(element.width + 1))
+            number = Signal(signed(plan.magnitude + 1))
+            given = code.as_signed() if isinstance(element, TwosComplement) else code
+            if isinstance(element, Listed):
+                given = table_integer(element, code)
             m.d.comb += [
-                number.eq(code.as_signed() if twos else code - self.zero_point),
+                number.eq(given if element.signed else code - self.zero_point),
                 o.sign.eq(number < 0),
                 o.significand.eq(Mux(number < 0, -number, number)),
             ]
@@ -197,7 +203,8 @@ class Read(Step):
                 [{"code": code, "part": part} for code, part in pairs],
             )
         zero = {} if fmt.element.signed else {ZERO_POINT: i[ZERO_POINT]}
-        pairs = zip(i.codes, self.o.lanes, strict=True)
+        scales = elements_of(i[scale_names(fmt)[-1]]) if fmt.blocked else []
+        pairs = zip(with_selectors(fmt, i.codes, scales), self.o.lanes, strict=True)
         m.submodules.codes = cores(
             platform,
             partial(ReadElementLane, self._plan),

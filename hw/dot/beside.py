@@ -7,15 +7,19 @@ from amaranth.lib import data
 
 from axs6.golden.formats import BlockFormat, Exponent, Level, Real, Shift
 from axs6.hw.core.codes import (
+    Listed,
     infinite_products,
     is_infinite,
     is_nan,
+    is_negative,
     is_zero,
+    number_bits,
     significand_and_field,
+    table_integer,
 )
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.trees import any_of, balanced
-from axs6.hw.dot.shape import SPECIAL_GROUP, DotShape, GroupScaling
+from axs6.hw.dot.shape import SPECIAL_GROUP, DotShape, GroupScaling, lane_codes
 
 
 def add_beside(m: Module, shape: DotShape, i: data.View, o: data.View) -> None:
@@ -95,13 +99,13 @@ def _no_numbers(sides: Sides, first: int, end: int) -> list[Value]:
     Only the first where elements have no infinity.
     """
     nan = [
-        code == level.scale.nan_code
+        number_bits(level.scale, code) == level.scale.nan_code
         for fmt, block in sides
         for level, codes in _codes(fmt, block)
         if level.scale.nan_code is not None and not first
         for code in codes
     ]
-    lanes = [list(block.codes)[first:end] for _, block in sides]
+    lanes = [lane_codes(fmt, block)[first:end] for fmt, block in sides]
     for (fmt, _), codes in zip(sides, lanes, strict=True):
         if fmt.element.has_nan:
             nan += [is_nan(fmt.element, code) for code in codes]
@@ -112,7 +116,11 @@ def _no_numbers(sides: Sides, first: int, end: int) -> list[Value]:
         for (fmt, _), codes in zip(sides, lanes, strict=True)
     ]
     zero = [_zero(fmt, block)[first:end] for fmt, block in sides]
-    negative = [x[-1] ^ y[-1] for x, y in zip(*lanes, strict=True)]
+    signs = [
+        [is_negative(fmt.element, code) for code in codes]
+        for (fmt, _), codes in zip(sides, lanes, strict=True)
+    ]
+    negative = [x ^ y for x, y in zip(*signs, strict=True)]
     times_zero, *signs = infinite_products(
         list(zip(*infinite, strict=True)), list(zip(*zero, strict=True)), negative
     )
@@ -135,6 +143,8 @@ def _zero(fmt: BlockFormat, block: data.View) -> list[Value]:
     one_zero = fmt.element.sign_bit if fmt.element.signed_zero or fmt.element.divisor > 1 else 0
     bits = fmt.element.width - bool(one_zero)
     found = [~code[:bits].any() for code in block.codes]
+    if isinstance(fmt.element, Listed):
+        found = [table_integer(fmt.element, code) == 0 for code in lane_codes(fmt, block)]
     for level, codes in _codes(fmt, block):
         if isinstance(level.scale, Exponent | Shift):
             continue

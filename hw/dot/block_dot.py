@@ -46,7 +46,7 @@ class PartialProducts(Step):
         add_beside(m, self._shape, self.i, self.o)
         lanes = (
             {"i": Cat(a, b), "o": product}
-            for a, b, product in zip(self.i.a.codes, self.i.b.codes, self.o.products, strict=True)
+            for a, b, product in zip(*self._shape.lane_codes(self.i), self.o.products, strict=True)
         )
         add_lanes(m, platform, [partial(PartialProductLane, self._plan)], lanes)
         return m

@@ -1,7 +1,8 @@
 """A lane of the block dot product: the product of two codes, as bits of known weights.
 
 A code is a sign, an integer and, for a floating-point element, how far that is shifted to the left:
-its exponent field less one, or 0 for a subnormal number. The integers are multiplied, and the
+its exponent field less one, or 0 for a subnormal number. That of a table is an integer in two's
+complement, looked up. The integers are multiplied, and the
 product is shifted by both.
 
 A negative product is inverted, and the tree counts the signs. One that is shifted is negated
@@ -18,6 +19,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import Element, Float, SignMagnitude
+from axs6.hw.core.codes import Listed, code_bits, table_integer, table_shape
 from axs6.hw.core.compressor import ONE, Bit, Tree, value_of
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
@@ -57,11 +59,14 @@ class Code:
             return cls(element, element.fraction_bits + 1, False, True, shift, offset)
         if isinstance(element, SignMagnitude):
             return cls(element, element.magnitude_bits, sign=True)
-        return cls(element, element.width, negative=True)
+        bits = table_shape(element).width if isinstance(element, Listed) else element.width
+        return cls(element, bits, negative=True)
 
     def split(self, code: Value) -> tuple[Value, Value, Value]:
         """Integer, sign and shift of a code; the last two may have no bits."""
         element = self.element
+        if isinstance(element, Listed):
+            return table_integer(element, code)[: self.bits], Cat(), Cat()
         if not isinstance(element, Float):
             return code[: self.bits], code[self.bits :], Cat()
         field = code[element.fraction_bits : -1]
@@ -209,7 +214,7 @@ class PartialProductLane(Step):
 
     def __init__(self, plan: LanePlan) -> None:
         self._plan = plan
-        code = {"a": plan.a.element.width, "b": plan.b.element.width}
+        code = {"a": code_bits(plan.a.element), "b": code_bits(plan.b.element)}
         levels = 1 + 2 * plan.multiplier.half
         super().__init__(StructLayout(code), plan.partial, levels=levels)
 

@@ -5,9 +5,25 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data
 
-from axs6.golden.formats import Exponent, Float, Integer, Level, Real, Shift, TwosComplement
+from axs6.golden.formats import (
+    Exponent,
+    Float,
+    Integer,
+    Level,
+    Real,
+    Selected,
+    Shift,
+    TwosComplement,
+)
 from axs6.golden.operands import IntegerForm
-from axs6.hw.core.codes import is_zero, significand_and_field, split
+from axs6.hw.core.codes import (
+    Listed,
+    is_zero,
+    number_bits,
+    significand_and_field,
+    split,
+    table_integer,
+)
 from axs6.hw.core.layouts import scale_names
 
 
@@ -52,6 +68,13 @@ class OperandSignals:
         """The codes of some lanes in a row."""
         return [self._view.codes[lane] for lane in range(first, first + count)]
 
+    def code(self, lane: int) -> Value:
+        """The code of a lane, with the bit above it that selects an element, if there is one."""
+        code = self._view.codes[lane]
+        if not isinstance(self._element, Selected):
+            return code
+        return Cat(code, self.scale(self.levels[0], lane)[-1])
+
     def scale(self, level: Level, lane: int) -> Value:
         """The code of a lane's scale of a level."""
         name = next(name for name, each in _levels(self._form) if each == level)
@@ -60,12 +83,16 @@ class OperandSignals:
 
     def element(self, lane: int) -> tuple[Value, Value, Value]:
         """Sign, magnitude and exponent field of an element, as `IntegerForm` has them."""
-        code, element = self._view.codes[lane], self._element
+        code, element = self.code(lane), self._element
         none = Const(0, 0)
-        if isinstance(element, TwosComplement):
-            magnitude = Signal(element.bits, name=f"{self._name}_magnitude{lane}")
-            self._m.d.comb += magnitude.eq(Mux(code[-1], -code.as_signed(), code.as_signed()))
-            return code[-1], magnitude, none
+        if isinstance(element, TwosComplement | Listed):
+            number, sign = code.as_signed(), code[-1]
+            if isinstance(element, Listed):
+                number = table_integer(element, code)
+                sign = number[-1]
+            magnitude = Signal(len(number), name=f"{self._name}_magnitude{lane}")
+            self._m.d.comb += magnitude.eq(Mux(sign, -number, number))
+            return sign, magnitude, none
         if not isinstance(element, Float):
             return code[-1], code[:-1], none
         fraction, exponent = split(element, code)
@@ -80,8 +107,11 @@ class OperandSignals:
 
     def number(self, lane: int) -> Value:
         """An element in two's complement."""
+        code = self.code(lane)
         if isinstance(self._element, TwosComplement):
-            return self._view.codes[lane].as_signed()
+            return code.as_signed()
+        if isinstance(self._element, Listed):
+            return table_integer(self._element, code)
         sign, magnitude, _ = self.element(lane)
         number = Signal(signed(len(magnitude) + 1), name=f"{self._name}_number{lane}")
         self._m.d.comb += number.eq(Mux(sign, -magnitude, magnitude))
@@ -117,21 +147,26 @@ class OperandSignals:
                 continue
             codes = self._view[name]
             each = list(codes) if isinstance(codes, data.View) else [codes]
-            found += [code == level.scale.nan_code for code in each]
+            found += [number_bits(level.scale, code) == level.scale.nan_code for code in each]
         return found
 
     def nan_scales_of(self, lane: int) -> list[Value]:
         """For each scale of a lane that may be NaN, whether it is NaN."""
         return [
-            self.scale(level, lane) == level.scale.nan_code
+            number_bits(level.scale, self.scale(level, lane)) == level.scale.nan_code
             for level in self.levels
             if level.scale.nan_code is not None
         ]
 
     def is_zero(self, lane: int) -> Value:
         """Whether a lane is 0: its element, or a scale of it that can be."""
-        code = self._view.codes[lane]
-        zero = code == 0 if isinstance(self._element, TwosComplement) else ~code[:-1].any()
+        code = self.code(lane)
+        if isinstance(self._element, Listed):
+            zero = table_integer(self._element, code) == 0
+        elif isinstance(self._element, TwosComplement):
+            zero = code == 0
+        else:
+            zero = ~code[:-1].any()
         for _, level in _levels(self._form):
             if isinstance(level.scale, Integer | Real):
                 zero = zero | is_zero(level.scale, self.scale(level, lane))

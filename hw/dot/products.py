@@ -200,7 +200,7 @@ class First(ProductStep):
         plan, shape = self._to.plan, self._to.heap.shape
         add_beside(m, shape, self.i, self.o)
         signs, entering = Signal(shape.block), []
-        pairs = zip(self.i.a.codes, self.i.b.codes, strict=True)
+        pairs = zip(*shape.lane_codes(self.i), strict=True)
         for index, pair in enumerate(pairs):
             (a, sign_a, shift_a), (b, sign_b, shift_b) = (
                 code.split(value) for code, value in zip((plan.a, plan.b), pair, strict=True)

@@ -15,18 +15,23 @@ from axs6.golden.formats import (
     Integer,
     Level,
     Real,
+    Selected,
     Shift,
     name_of,
 )
 from axs6.golden.fp32 import scale_bits
 from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
-from axs6.hw.core.layouts import block_layout
+from axs6.hw.core.codes import with_selectors
+from axs6.hw.core.layouts import block_layout, elements_of, scale_names
 from axs6.hw.core.parameters import block_of, formats_of_operands
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 
 BLOCK_MAX = 128
 """Lanes of a block dot product, at most."""
+
+TABLE_BITS = 16
+"""Bits of the largest integer of a table, at most."""
 
 WORD = 64
 """Bits of the largest integer of a field; wider sums have their high bits in one of their own."""
@@ -82,6 +87,7 @@ class DotShape:
                 f"block must be a power of two from 2 to {BLOCK_MAX} here, not {size!r}"
             )
         for fmt in self.formats:
+            check_table(fmt)
             if not fmt.element.signed:
                 raise ValueError(
                     f"{name_of(fmt)} has zero points, for which dot products have no hardware"
@@ -172,6 +178,10 @@ class DotShape:
         """One operand: a block."""
         return block_layout(self.block, self.formats[index])
 
+    def lane_codes(self, pair: Any) -> tuple[list[Value], list[Value]]:
+        """The codes of the lanes of both operands of `pair`, as `lane_codes` gives them."""
+        return lane_codes(self.a, pair.a), lane_codes(self.b, pair.b)
+
     @property
     def sum(self) -> data.StructLayout:
         """The result: the sum, the exponents' sum, and NaN or an infinity in its place."""
@@ -206,6 +216,34 @@ class DotShape:
         specials = ArrayLayout(unsigned(3 if infinite else 1), groups)
         rest = {name: field for name, field in fields.items() if name != "special"}
         return {**rest, "specials": specials}
+
+
+def lane_codes(fmt: BlockFormat, view: Any) -> list[Value]:
+    """The codes of a block's lanes, with the bits above them that select elements, if any."""
+    if not isinstance(fmt.element, Selected):
+        return list(view.codes)
+    finest = view[scale_names(fmt)[-1]]
+    return with_selectors(fmt, view.codes, elements_of(finest))
+
+
+def multiplied(fmt: BlockFormat) -> bool:
+    """Whether there is hardware for block dot products of a format."""
+    try:
+        DotShape(fmt, fmt, fmt.block)
+    except ValueError:
+        return False
+    return True
+
+
+def check_table(fmt: BlockFormat) -> None:
+    """Raise ValueError if integers of a table have too many bits for multipliers of lanes."""
+    element = fmt.element
+    if element.listed and element.integer_bits > TABLE_BITS:
+        raise ValueError(
+            f"dot products in hardware need a table whose values are integers of at most "
+            f"{TABLE_BITS} bits times a unit, and those of {name_of(fmt)} have "
+            f"{element.integer_bits}"
+        )
 
 
 def largest_factor(level: Level) -> int:

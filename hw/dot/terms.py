@@ -19,7 +19,7 @@ from axs6.golden.formats import (
 )
 from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
-from axs6.hw.core.codes import infinite_products, is_infinite, is_nan
+from axs6.hw.core.codes import infinite_products, is_infinite, is_nan, is_negative
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.core.pipeline import Chain, Step
 from axs6.hw.core.rtlil import add_lanes
@@ -27,7 +27,7 @@ from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, balanced
 from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.operand import OperandSignals, operand_layout
-from axs6.hw.dot.shape import BLOCK_MAX, DotShape
+from axs6.hw.dot.shape import BLOCK_MAX, DotShape, check_table
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,7 @@ def step_terms(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> Term
     """
     terms = Terms.of(a, b, accumulator)
     for fmt in (a, b):
+        check_table(fmt)
         if not fmt.element.signed:
             raise ValueError(f"{name_of(fmt)} has zero points, for which there is no hardware")
         inner = [int(level.group) for level in fmt.blocked[:-1]]
@@ -327,7 +328,8 @@ class MakeTerms(Step):
     def _special(self, m: Module, sides: Sequence[OperandSignals]) -> None:
         """NaN, infinities and their signs, over all lanes."""
         plan, (a, b) = self._plan, sides
-        pairs = list(zip(self.i.a.codes, self.i.b.codes, strict=True))
+        lanes = range(len(self.i.a.codes))
+        pairs = [(a.code(lane), b.code(lane)) for lane in lanes]
         elements = [form.format.element for form in plan.forms]
         nan = [*a.nan_scales(), *b.nan_scales()]
         for x, codes in zip(elements, zip(*pairs, strict=True), strict=True):
@@ -336,7 +338,7 @@ class MakeTerms(Step):
             times_zero, plus, minus = infinite_products(
                 [(is_infinite(elements[0], x), is_infinite(elements[1], y)) for x, y in pairs],
                 [(a.is_zero(lane), b.is_zero(lane)) for lane in range(plan.reduction)],
-                [x[-1] ^ y[-1] for x, y in pairs],
+                [is_negative(elements[0], x) ^ is_negative(elements[1], y) for x, y in pairs],
             )
             m.d.comb += [self.o.infinite.eq(plus | minus), self.o.negative.eq(minus)]
             nan += [times_zero, plus & minus]

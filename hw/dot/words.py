@@ -46,7 +46,7 @@ class MultiplyCodes(Step):
         """Build the multipliers, the shifts and the negations."""
         m = Module()
         add_beside(m, self._shape, self.i, self.o)
-        pairs = zip(self.i.a.codes, self.i.b.codes, strict=True)
+        pairs = zip(*self._shape.lane_codes(self.i), strict=True)
         for index, pair in enumerate(pairs):
             (a, sign_a, shift_a), (b, sign_b, shift_b) = (
                 code.split(value) for code, value in zip(self._codes, pair, strict=True)

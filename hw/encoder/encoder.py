@@ -340,6 +340,11 @@ def check_format(fmt: BlockFormat, lanes: int, unit: str) -> None:
         raise ValueError(f"{unit} has no hardware for {name_of(fmt)}, in which NaN has no code")
 
 
+def encoded(fmt: BlockFormat) -> bool:
+    """Whether there is hardware that encodes all parts of a format."""
+    return _missing(fmt) is None
+
+
 def _missing(fmt: BlockFormat) -> str | None:
     """The part of a format that has no hardware."""
     if fmt.rows > 1:
@@ -348,6 +353,8 @@ def _missing(fmt: BlockFormat) -> str | None:
         return f"the choice {fmt.choice}"
     if not fmt.element.signed:
         return "zero points"
+    if fmt.element.listed:
+        return "a table of values"
     if fmt.has_modes:
         return "modes"
     scales = [level.scale for level in fmt.levels]

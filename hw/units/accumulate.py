@@ -150,6 +150,8 @@ def _random_side(rng: Generator, form: IntegerForm, lanes: int, vector: NDArray[
         codes = np.clip(codes, low, largest)
         if level.scale.nan_code is not None:
             codes = np.where(rng.random(codes.shape) < 0.002, level.scale.nan_code, codes)
+        if isinstance(level.scale, Real) and level.scale.selector:
+            codes |= rng.integers(0, 2, codes.shape) << (level.scale.bits - 1)
         items[name] = codes[:, 0] if groups == 1 and level.group == fmt.block else codes
     codes = random_codes(rng, (len(vector), lanes), fmt)
     some = rng.random((len(vector), 1)) < NAN_OR_INFINITE
@@ -206,7 +208,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
     items: Items = {"last": np.concatenate([[0] * (len(v) - 1) + [1] for v in vectors])}
     below, apart = (np.array([x[k] for x in corners]) for k in (1, 2))
     for side, (name, form) in enumerate((("a", terms.a), ("b", terms.b))):
-        codes = np.zeros((len(corners), terms.reduction), np.int64)
+        codes = np.full((len(corners), terms.reduction), _zero(form), np.int64)
         for row, (lanes, *_) in enumerate(corners):
             spread = terms.lanes if len(lanes) * terms.lanes <= terms.reduction else 1
             chosen = [lane[side] for lane in lanes[: terms.reduction]]
@@ -291,8 +293,9 @@ def _pairs(a: list[list[int]], b: list[list[int]], gap: int) -> list[tuple[list[
 def _zeros(terms: Terms) -> Iterator[Vector]:
     """Zeros of both signs, under scales far above and below those of a number."""
     a, b = (_element_codes(form) for form in (terms.a, terms.b))
-    one = (a[-1][0], b[-1][0])
-    for zero in [(0, 0), (0, b[-1][0]), (_minus(0, terms.a), b[0][0])]:
+    one, nothing = (a[-1][0], b[-1][0]), _zero(terms.a)
+    minus = _minus(nothing, terms.a)
+    for zero in [(nothing, _zero(terms.b)), (nothing, b[-1][0]), (minus, b[0][0])]:
         for gap in (-40, -9, 0, 9, 40):
             yield [Corner([one]), Corner([zero], gap)]
             yield [Corner([zero], gap)]
@@ -323,9 +326,10 @@ def _ends(terms: Terms) -> Iterator[Vector]:
 def _special_vectors(terms: Terms) -> Iterator[Vector]:
     """NaN and infinities, in one step or in two, and numbers after them."""
     one = (_element_codes(terms.a)[-1][0], _element_codes(terms.b)[-1][0])
+    nothing = (_zero(terms.a), _zero(terms.b))
     specials = [
-        *((int(x), y) for x in special_codes(terms.a.format) for y in (0, one[1])),
-        *((x, int(y)) for y in special_codes(terms.b.format) for x in (0, one[0])),
+        *((int(x), y) for x in special_codes(terms.a.format) for y in (nothing[1], one[1])),
+        *((x, int(y)) for y in special_codes(terms.b.format) for x in (nothing[0], one[0])),
         *(
             (int(x), int(y))
             for x in special_codes(terms.a.format)
@@ -337,7 +341,7 @@ def _special_vectors(terms: Terms) -> Iterator[Vector]:
         *((one[0], int(y)) for y in _ends_of(special_codes(terms.b.format))),
     ]
     for lane, place in product(ends, range(terms.reduction)):
-        lanes = [(0, 0)] * terms.reduction
+        lanes = [nothing] * terms.reduction
         lanes[place] = lane
         yield [Corner(lanes)]
     for lane in specials:
@@ -365,9 +369,17 @@ def _element_codes(form: IntegerForm) -> list[list[int]]:
     return [codes[::-1] for _, codes in sorted(found.items())]
 
 
+def _zero(form: IntegerForm) -> int:
+    """The code of 0."""
+    return form.format.element.zero_code
+
+
 def _minus(code: int, form: IntegerForm) -> int:
     """The code of the negative of an element."""
     element = form.format.element
+    if element.listed:
+        minus = np.flatnonzero(element.integers == -element.integers[code])
+        return int(minus[0]) if minus.size else code
     if element.signed_zero or element.divisor > 1:
         return code ^ element.sign_bit
     return -code % (1 << element.width)

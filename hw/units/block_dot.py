@@ -72,10 +72,11 @@ def products(a: Blocks, b: Blocks, shape: DotShape) -> Items:
 def _without_special(blocks: Blocks) -> Blocks:
     """Blocks with zeros in place of NaN and infinities."""
     codes = np.where(np.isin(blocks.codes, special_codes(blocks.format)), 0, blocks.codes)
-    scales = [
-        codes if level.scale.nan_code is None else np.where(codes == level.scale.nan_code, 0, codes)
-        for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True)
-    ]
+    scales = []
+    for level, found in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
+        number = level.scale.number(found) if isinstance(level.scale, Real) else found
+        nan = level.scale.nan_code
+        scales.append(found if nan is None else np.where(number == nan, 0, found))
     return Blocks(blocks.format, tuple(scales), codes.astype(np.uint8), blocks.shape)
 
 
@@ -201,7 +202,10 @@ def _scale_ends(scale: Scale) -> list[int]:
     if isinstance(scale, Real):
         normal = scale.dtype.smallest_normal
         middle = [1, normal, max(0, normal - 1)]
-    return [low, *middle, scale.largest_code, scale.largest_code - (scale.largest_code > 1)]
+    ends = [low, *middle, scale.largest_code, scale.largest_code - (scale.largest_code > 1)]
+    if isinstance(scale, Real) and scale.selector:
+        ends += [code | 1 << (scale.bits - 1) for code in ends]
+    return ends
 
 
 def block_dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:

@@ -43,7 +43,8 @@ def blocks_of(items: Fields, fmt: BlockFormat, prefix: str = "") -> Blocks:
     given = items[f"{prefix}codes"].astype(np.uint8)
     count, lanes = given.shape
     blocks = -(-lanes // fmt.block)
-    codes = np.pad(given, ((0, 0), (0, blocks * fmt.block - lanes)))
+    fill = ((0, 0), (0, blocks * fmt.block - lanes))
+    codes = np.pad(given, fill, constant_values=fmt.element.zero_code)
     if len(fmt.outer) == 1 and f"{prefix}{outer_names(fmt)[0]}" in items:
         fmt = replace(fmt, levels=(*fmt.blocked, Level(fmt.outer[0].scale, CHANNEL)))
     names = [f"{prefix}{name}" for name in (*outer_names(fmt), *scale_names(fmt))]
@@ -77,6 +78,8 @@ def random_blocks(rng: Generator, fmt: BlockFormat, block: int, count: int) -> I
         codes = rng.integers(isinstance(scale, Integer), scale.largest_code, shape, endpoint=True)
         if scale.nan_code is not None:
             codes = np.where(rng.random(shape) < 0.02, scale.nan_code, codes)
+        if isinstance(scale, Real) and scale.selector:
+            codes = codes | rng.integers(0, 2, shape) << (scale.bits - 1)
         items[name] = codes
     return {**items, "codes": random_codes(rng, (count, block), fmt)}
 
@@ -101,7 +104,10 @@ def scale_codes(scale: Scale, rng: Generator) -> NDArray[np.int64]:
     nan = [] if scale.nan_code is None else [scale.nan_code]
     largest = scale.largest_code
     if scale.bits <= 8:
-        return np.array([*range(largest + 1), *nan])
+        found = np.array([*range(largest + 1), *nan])
+        if isinstance(scale, Real) and scale.selector:
+            found = np.concatenate([found, found | 1 << (scale.bits - 1)])
+        return found
     if isinstance(scale, Real):
         bits = scale.dtype.fraction_bits
         low = np.arange((largest >> bits) + 1) << bits
@@ -192,6 +198,5 @@ def end_codes(fmt: BlockFormat) -> NDArray[np.int64]:
     element = fmt.element
     finite = np.setdiff1d(np.arange(1 << element.width), special_codes(fmt))
     values = element.integers[finite]
-    size = np.abs(values)
-    ends = (0, size[size > 0].min(), values.max(), -values.min())
-    return finite[np.isin(size, ends)]
+    least = [side[side > 0].min(initial=values.max()) for side in (values, -values)]
+    return finite[np.isin(np.abs(values), (0, *least, values.max(), -values.min()))]

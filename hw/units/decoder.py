@@ -99,7 +99,8 @@ def read_filled(items: Fields, fmt: BlockFormat) -> tuple[Items, NDArray[np.bool
         bad = array != 0
         if name in levels:
             scale = levels[name].scale
-            bad = (array > scale.largest_code) & (array != scale.nan_code)
+            number = scale.number(array) if isinstance(scale, Real) else array
+            bad = (number > scale.largest_code) & (number != scale.nan_code)
         elif name == ZERO_POINT:
             bad = array >= 1 << fmt.element.width
         elif name == "codes":

@@ -78,12 +78,12 @@ def _largest(fmt: BlockFormat) -> int:
 def _rows(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
     values = fmt.element.integers
     ends = end_codes(fmt)
-    smallest = np.abs(values[ends]) == np.abs(values[ends])[values[ends] != 0].min()
     codes = [ends[np.argmax(values[ends])], ends[np.argmin(values[ends])]]
-    rows = np.zeros((SPECIAL + 1, block), np.int64)
+    rows = np.full((SPECIAL + 1, block), fmt.element.zero_code, np.int64)
     rows[PLUS], rows[MINUS] = codes
-    rows[ONE, 0] = ends[smallest & (values[ends] > 0)][0]
-    rows[MINUS_ONE, -1] = ends[smallest & (values[ends] < 0)][0]
+    plus, minus = ends[values[ends] > 0], ends[values[ends] < 0]
+    rows[ONE, 0] = plus[np.argmin(values[plus])]
+    rows[MINUS_ONE, -1] = minus[np.argmax(values[minus])] if minus.size else rows[MINUS, 0]
     special = special_codes(fmt)
     rows[SPECIAL, block // 2] = special[0] if special.size else 0
     return rows

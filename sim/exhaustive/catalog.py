@@ -7,6 +7,8 @@ from axs6.golden.formats import ROW_FORMATS
 from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.golden.rounding import DETERMINISTIC
 from axs6.hw.core.parameters import STRUCTURE, check_view
+from axs6.hw.decoder.plan import decoded
+from axs6.hw.dot.shape import multiplied
 from axs6.sim.exhaustive.conversion_spaces import conversion_spaces
 from axs6.sim.exhaustive.decoder_spaces import decoder_space
 from axs6.sim.exhaustive.encoder_spaces import (
@@ -56,13 +58,13 @@ def all_spaces(seed: int = 0, view: str = STRUCTURE) -> list[Space]:
 
 def _decoders() -> list[tuple[str, None, str, str]]:
     """Decoders of the formats that have names and no modes."""
-    names = [name for name, fmt in ROW_FORMATS.items() if not fmt.has_modes]
+    names = [name for name, fmt in ROW_FORMATS.items() if decoded(fmt) and not fmt.has_modes]
     return [(dtype, None, STRUCTURE, name) for name in names for dtype in OUTPUT_DTYPES]
 
 
 def _signed() -> list[str]:
     """The formats that have names, dot products and no modes."""
-    return [name for name, fmt in ROW_FORMATS.items() if fmt.element.signed and not fmt.has_modes]
+    return [name for name, fmt in ROW_FORMATS.items() if multiplied(fmt) and not fmt.has_modes]
 
 
 def choose(spaces: Sequence[Space], parts: Sequence[str]) -> list[Space]:

@@ -19,7 +19,7 @@ from axs6.golden.formats import FP32, ROW_FORMATS, block_format
 from axs6.golden.kulisch import leading
 from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.dot.align import AlignPlan
-from axs6.hw.dot.shape import WORD, DotShape
+from axs6.hw.dot.shape import WORD, DotShape, multiplied
 from axs6.hw.dot.terms import TermPlan, step_terms
 from axs6.hw.fp32.convert import conversion_steps
 from axs6.hw.fp32.normalise import ScaledInteger, normalising_steps
@@ -47,7 +47,7 @@ ALIGNED = block_format("mxfp4")
 
 def conversion_spaces() -> list[Space]:
     """The sums of all block dot products, and the aligned sums of all accumulators with names."""
-    formats = [name for name, fmt in ROW_FORMATS.items() if fmt.element.signed]
+    formats = [name for name, fmt in ROW_FORMATS.items() if multiplied(fmt)]
     wide = {
         _aligned(name): name
         for name, how in reversed(ACCUMULATORS.items())

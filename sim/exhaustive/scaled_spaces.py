@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from axs6.golden.formats import BF16, FP32, ROW_FORMATS, BlockFormat, Float
 from axs6.golden.rounding import Rounding
 from axs6.hw.core.layouts import outer_names, scale_names
+from axs6.hw.encoder.encoder import encoded
 from axs6.hw.registry import find
 from axs6.sim.exhaustive.encoder_spaces import Enumerated, lay_out
 from axs6.sim.exhaustive.space import Items, Space
 
-SCALED = [name for name, fmt in ROW_FORMATS.items() if fmt.exponent is None and fmt.element.signed]
+SCALED = [name for name, fmt in ROW_FORMATS.items() if fmt.exponent is None and encoded(fmt)]
 """Formats that have names and such encoders."""
 
 MAXIMA_OF = ("nvfp4", "vsq8")

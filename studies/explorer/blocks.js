@@ -23,7 +23,10 @@ function encode(values, format, how) {
 function encodeGroup(lanes, depth, above, found) {
   const { format, scales, codes } = found;
   if (depth === format.levels.length) {
-    codes.push(...lanes.map((lane) => elementCode(lane, above, found)));
+    const { parts } = format.element;
+    found.selected = parts ? selectedPart(lanes, above, found) : 0;
+    const element = parts ? parts[found.selected] : format.element;
+    codes.push(...lanes.map((lane) => elementCode(lane, above, found, element)));
     return;
   }
   for (let start = 0; start < lanes.length; start += found.sizes[depth]) {
@@ -33,7 +36,7 @@ function encodeGroup(lanes, depth, above, found) {
       ? encodeWithZeroPoint(group, found)
       : encodeUnderScale(group, depth, above, found);
     const nan = nanScale(group, depth, found);
-    if (nan !== null) codes.fill(0, begun);
+    if (nan !== null) codes.fill(format.element.zero, begun);
     scales[depth].push(nan ?? code);
   }
 }
@@ -42,7 +45,28 @@ function encodeUnderScale(group, depth, above, found) {
   const top = group.map((lane) => lane.magnitude).reduce(most);
   const [code, within] = scaleCode(top, depth, above, found.format);
   encodeGroup(group, depth + 1, within, found);
-  return code;
+  const { selector, bits } = found.format.scales[depth];
+  return selector ? code + found.selected * 2 ** (bits - 1) : code;
+}
+
+// Which of two elements has the larger merit for a group, the first if both are equal: see
+// docs/formats.md, "Choice of the scale".
+function selectedPart(lanes, above, found) {
+  const { parts, unit, bound } = found.format.element;
+  const nearest = { ...found, how: { ...found.how, rounding: "nearest" } };
+  const merits = parts.map((part) =>
+    lanes
+      .map((lane) => {
+        const number = { ...lane, kind: "number" };
+        const code = elementCode(number, above, nearest, part);
+        const q = over(elementValue(code, part, null).magnitude, unit);
+        const fine = over(dividedValue(lane.magnitude, above), times(unit, power(-11)));
+        const held = least(whole(fine.n / fine.d), minus(times(bound, power(11)), ONE));
+        return times(q, minus(times(held, power(-10)), q));
+      })
+      .reduce(plus),
+  );
+  return Number(below(merits[0], merits[1]));
 }
 
 // The code of a group's scale, from its largest magnitude, and what all scales say within it.
@@ -125,24 +149,41 @@ function dividedValue(x, above) {
   return above.reciprocal ? fp32(times(x, above.reciprocal)) : FP32_LARGEST;
 }
 
-function elementCode(lane, above, found) {
-  const { element, scales } = found.format;
+function elementCode(lane, above, found, element) {
+  const { scales } = found.format;
   const { rounding, bits, nonfinite } = found.how;
   const propagate = nonfinite === "propagate";
   const negative = lane.negative ? element.signBit : 0;
-  if (lane.kind === "nan") return propagate ? (element.nan ?? 0) : 0;
+  if (lane.kind === "nan") return propagate ? (element.nan ?? element.zero) : element.zero;
   if (lane.kind === "infinity" && propagate) {
     if (element.infinity !== null) return element.infinity + negative;
-    return scales.every((scale) => scale.nan === null) ? (element.nan ?? 0) : 0;
+    return scales.every((scale) => scale.nan === null) ? (element.nan ?? element.zero) : element.zero;
   }
   let magnitude = element.largestCode;
-  if (lane.kind === "number") {
-    const x = over(dividedValue(lane.magnitude, above), power(above.exponent));
-    magnitude = heldCode(x, element, rounding, lane.word, bits);
-  }
+  const number = lane.kind === "number";
+  const x = number && over(dividedValue(lane.magnitude, above), power(above.exponent));
+  if (element.entries) return entryCode(x || element.largest, lane, element, rounding, bits);
+  if (number) magnitude = heldCode(x, element, rounding, lane.word, bits);
   if (element.complement) return lane.negative && magnitude ? 2 * element.signBit - magnitude : magnitude;
   if (negative + magnitude === element.nan) return magnitude;
   return lane.magnitude.n || element.signedZero ? negative + magnitude : magnitude;
+}
+
+// The code of the entry of a table that a magnitude is rounded to: a tie to the even code, or if
+// neither or both are even to the smaller magnitude.
+function entryCode(x, { negative, word }, element, rounding, bits) {
+  const side = element.sides[Number(negative)];
+  const low = side.findLastIndex(({ magnitude }) => !below(x, magnitude));
+  if (low === side.length - 1 || rounding === "toward_zero") return side[low].code;
+  const [lower, upper] = side.slice(low, low + 2);
+  const [down, up] = [minus(x, lower.magnitude), minus(upper.magnitude, x)];
+  if (rounding === "nearest") {
+    const tie = !below(up, down) && !below(down, up);
+    const even = lower.code % 2 === 1 && upper.code % 2 === 0;
+    return below(up, down) || (tie && even) ? upper.code : lower.code;
+  }
+  const part = over(down, minus(upper.magnitude, lower.magnitude));
+  return rounded(part, rounding, word, bits) > 0n ? upper.code : lower.code;
 }
 
 function encodeWithZeroPoint(group, found) {
@@ -179,12 +220,16 @@ function decode(encoded) {
   const { format, codes, zeroPoints, scales, sizes } = encoded;
   return codes.slice(0, encoded.length).map((code, i) => {
     const zeroPoint = zeroPoints.length ? zeroPoints[Math.floor(i / sizes[0])] : null;
+    const finest = scales.length - 1;
+    const { selector, bits } = format.scales[finest];
+    const own = scales[finest][Math.floor(i / sizes[finest])];
+    const element = selector ? format.element.parts[Math.floor(own / 2 ** (bits - 1))] : format.element;
     return scales.reduce((value, level, depth) => {
       const of = level[Math.floor(i / sizes[depth])];
       const factor = factorOf(of, format.levels[depth], format.scales[depth]);
       if (factor === null) return { negative: false, kind: "nan", magnitude: ZERO };
       return { ...value, magnitude: times(value.magnitude, factor) };
-    }, elementValue(code, format.element, zeroPoint));
+    }, elementValue(code, element, zeroPoint));
   });
 }
 
@@ -194,6 +239,7 @@ function elementValue(code, element, zeroPoint) {
     return { negative: steps < 0, kind: "number", magnitude: whole(Math.abs(steps)) };
   }
   if (code === element.nan) return { negative: false, kind: "nan", magnitude: ZERO };
+  if (element.entries) return { kind: "number", ...element.entries[code] };
   const negative = element.signed && code >= element.signBit;
   let magnitude = negative ? code - element.signBit : code;
   if (element.complement && negative) magnitude = 2 * element.signBit - code;

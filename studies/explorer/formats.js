@@ -4,12 +4,14 @@
 // An element: its codes, and what `magnitudeCode` and `magnitudeOf` need.
 function elementKind(description) {
   const kinds = { sign_magnitude: signMagnitude, twos_complement: twosComplement };
-  const make = { ...kinds, unsigned, float: floatElement }[description.kind];
-  const kind = { infinity: null, nan: null, signed: true, complement: false, ...make(description) };
-  kind.largest = magnitudeOf(kind.largestCode, kind);
+  const make = { ...kinds, unsigned, float: floatElement, table, selected }[description.kind];
+  const usual = { infinity: null, nan: null, signed: true, complement: false, entries: null, zero: 0, parts: null };
+  const kind = { ...usual, ...make(description) };
+  kind.largest ??= magnitudeOf(kind.largestCode, kind);
   const top = floorLog2(kind.largest);
   kind.emax = below(power(top), kind.largest) ? top : top - 1;
-  kind.precision = kind.fixed ? bitLength(BigInt(kind.largestCode)) - 1 : kind.fractionBits;
+  kind.unitExponent ??= kind.emin - kind.fractionBits;
+  kind.precision = kind.fixed ? bitLength(BigInt(kind.largestCode ?? 0)) - 1 : kind.fractionBits;
   return kind;
 }
 
@@ -61,6 +63,48 @@ function unsigned({ bits }) {
   };
 }
 
+// A value for each code; `sides` has the ones that are written, from 0 up and from 0 down.
+function table({ counts, unit_exponent, over: divisor }) {
+  const unit = over(power(unit_exponent), whole(divisor));
+  const entries = counts.map((count, code) => ({
+    code,
+    written: count !== null,
+    negative: count < 0,
+    magnitude: times(whole(Math.abs(count ?? 0)), unit),
+  }));
+  const side = (sign) =>
+    entries
+      .filter(({ code, written }) => written && sign * counts[code] >= 0)
+      .sort((x, y) => sign * (counts[x.code] - counts[y.code]));
+  const sides = [side(1), side(-1)];
+  const width = Math.log2(counts.length);
+  return {
+    width,
+    divisor,
+    unitExponent: unit_exponent,
+    signBit: 0,
+    entries,
+    sides,
+    largest: sides.map((each) => each[each.length - 1].magnitude).reduce(most),
+    zero: counts.indexOf(0),
+    fixed: true,
+    signedZero: false,
+    fields: [["magnitude", width]],
+  };
+}
+
+// Two elements, of which a scale selects one; `unit` is that in which their errors are compared.
+function selected({ parts }) {
+  const kinds = parts.map(elementKind);
+  const [first] = kinds;
+  const divisor = Math.max(...kinds.map((kind) => kind.divisor));
+  const unit = over(power(Math.min(...kinds.map((kind) => kind.unitExponent))), whole(divisor));
+  const top = bitLength(over(first.largest, unit).n / over(first.largest, unit).d);
+  const { width, zero, largest } = first;
+  const fields = [["magnitude", width]];
+  return { width, zero, largest, parts: kinds, unit, bound: power(top + 1), fixed: true, signBit: 0, signedZero: false, fields };
+}
+
 function floatElement(description) {
   const { exponent_bits, fraction_bits } = description;
   const fields = [["sign", 1], ["exponent", exponent_bits], ["magnitude", fraction_bits]];
@@ -77,7 +121,8 @@ function scaleKind(level) {
   }
   if (level.kind === "real") {
     const dtype = floatKind(level.dtype);
-    return { bits: dtype.width, dtype, nan: dtype.nan, largest: magnitudeOf(dtype.largestCode, dtype) };
+    const { width: bits, nan } = dtype;
+    return { bits, dtype, nan, largest: magnitudeOf(dtype.largestCode, dtype), selector: level.selector };
   }
   const largestCode = 2 ** level.bits - 1;
   return { bits: level.bits, largestCode, nan: null, largest: whole(largestCode) };
@@ -85,6 +130,7 @@ function scaleKind(level) {
 
 // The factor of a scale's code, null for NaN.
 function factorOf(code, level, kind) {
+  if (kind.selector) code %= 2 ** (kind.bits - 1);
   if (code === kind.nan) return null;
   if (level.kind === "exponent") return power(code - kind.bias);
   if (level.kind === "shift") return power(-code);
@@ -155,6 +201,12 @@ function check({ element, levels, modes }) {
   needed(!count("shift") || shifted, "a shift needs an exponent or a real scale of blocks");
   const inBf16s = levels.filter((level) => level.kind === "real" && inBf16(level)).length;
   needed(!inBf16s || count("real") === 1, "a real scale in bf16 must be the only one");
+  const even = element.kind === "table" && exponent?.rule === "even";
+  needed(!even, "rule even needs elements of one precision, which tables have not");
+  const [finest, ...others] = levels;
+  const selects = element.kind === "selected";
+  const spare = Boolean(finest.selector) === selects && !others.some((level) => level.selector);
+  needed(spare && (!selects || isBlocked(finest)), "elements that are selected need a finest scale of blocks that is a real number with a sign bit to spare");
   const plain = count("integer") === 1 && count("real") === 1;
   needed(!count("integer") || plain, "an integer scale needs one real scale above it, and no other");
   const last = levels[levels.length - 1];
@@ -202,6 +254,17 @@ function checkElement(element) {
     needed(near, "exponents of an element must be from -64 to 64");
     return;
   }
+  if (element.kind === "table") {
+    checkTable(element);
+    return;
+  }
+  if (element.kind === "selected") {
+    element.parts.forEach(checkElement);
+    const [a, b] = element.parts.map(elementKind);
+    const alike = a.width === b.width && a.zero === b.zero && !below(a.largest, b.largest) && !below(b.largest, a.largest);
+    needed(alike && a.nan === null && b.nan === null, "two elements of a selection must have the same width, largest magnitude and code of 0");
+    return;
+  }
   const [name, low, high] = {
     sign_magnitude: ["magnitude_bits", 1, 7],
     twos_complement: ["bits", 2, 8],
@@ -209,6 +272,19 @@ function checkElement(element) {
   }[element.kind];
   inRange(name, element[name], low, high);
   if ("unit_exponent" in element) inRange("unit_exponent", element.unit_exponent, -64, 64);
+}
+
+function checkTable({ counts, unit_exponent, over }) {
+  const found = counts.filter((count) => count !== null);
+  needed([4, 8, 16].includes(counts.length), `a table must have 4, 8, 16 values, not ${counts.length}`);
+  needed(new Set(found).size === found.length, "values of a table must differ");
+  needed(found.includes(0), "a table must have the value 0");
+  const largest = Math.max(...found.map(Math.abs));
+  needed(Math.max(...found) > 0 && largest < 2 ** 31, "a table must have a value above 0, and none of 2^31");
+  inRange("unit_exponent", unit_exponent, -64, 64);
+  const odd = Number.isInteger(Math.log2(over + 1)) && over < 128;
+  needed(odd, `the divisor of a table must be 2^n - 1, not ${over}`);
+  needed(largest % over === 0, `the largest magnitude of a table must be a multiple of ${over}`);
 }
 
 function checkFloat({ exponent_bits, fraction_bits, specials, signed }) {
@@ -257,11 +333,13 @@ const DTYPES = {
 };
 const RULE = RULES.join("|");
 const N = "(?:0|[1-9][0-9]{0,3})";
+const COUNT = "(?:-?(?:0|[1-9][0-9]{0,9}))?";
 const PARTS = {
   unsigned: new RegExp(`^uint(${N})$`),
   integer: new RegExp(`^(int|sm|tc)(${N})(d)?(?:q(-?${N}))?(z)?(a)?$`),
   float: new RegExp(`^(u?)e(${N})m([1-9][0-9]?)(?:b(-?${N}))?(fnuz|inuz|fn|f|n)?(?:b(-?${N}))?(h)?$`),
   p3109: new RegExp(`^binary(${N})p(${N})([su])([ef])$`),
+  table: new RegExp(`^table(${COUNT}(?::${COUNT})+)(?:d(${N}))?(?:q(-?${N}))?$`),
   exponent: new RegExp(`^e(${N})m0(f|n)?(?:-(${RULE}))?$`),
   factor: new RegExp(`^u(${N})$`),
   tile: new RegExp(`^t(?:(${N})x)?(${N})((?:s${N}o${N})*)$`),
@@ -278,13 +356,19 @@ function readFormat(text, catalog) {
     if (found) parts.shift();
     return found;
   };
-  const kind = ["unsigned", "integer", "float", "p3109"].find((each) => PARTS[each].test(parts[0]));
-  needed(kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
-  const element = [kind, take(kind)];
+  const own = Object.hasOwn(catalog, parts[0]) ? catalog[parts[0]].element : null;
+  const named = ["table", "selected"].includes(own?.kind) && parts.shift() ? own : null; // an element that has a name
+  const pair = /^[^+]+\+[^+]+$/.test(parts[0]) ? parts.shift().split("+") : null;
+  const kind = elementName(parts[0]);
+  needed(named || pair || kind, `${text}: a name, or an element such as e4m3fn or int8, is needed`);
+  const element = named || pair ? null : [kind, take(kind)];
   const levels = [];
   while (parts.length) levels.push(...readLevels(take, parts, text));
   needed(levels.length, `${text}: a scale such as e8m0 or float32 is needed at its end`);
-  const found = { element: readElement(element, levels), levels, modes: modes ? MODES : ["dense"] };
+  const either = pair && { kind: "selected", parts: pair.map((part) => readPart(part, levels, catalog)) };
+  const made = named ?? either ?? readElement(element, levels);
+  const chosen = made.kind === "selected" ? selecting(levels) : levels;
+  const found = { element: made, levels: chosen, modes: modes ? MODES : ["dense"] };
   check(found);
   return found;
 }
@@ -297,6 +381,24 @@ const MODES_ELEMENT = {
   full_scale: true,
   signed_zero: false,
 };
+
+const elementName = (text) => ["unsigned", "integer", "float", "p3109", "table"].find((each) => PARTS[each].test(text));
+
+// One of the elements of a selection.
+function readPart(text, levels, catalog) {
+  const own = Object.hasOwn(catalog, text) ? catalog[text].element : null;
+  if (own?.kind === "table") return own;
+  const kind = elementName(text);
+  needed(kind, `an element such as e2m1fn or nf4 is needed on both sides of +, not ${text}`);
+  return readElement([kind, PARTS[kind].exec(text)], levels);
+}
+
+// The levels with a selector in the finest one, where it can have one.
+function selecting([finest, ...others]) {
+  const { signed, specials } = finest.dtype ?? {};
+  const spare = finest.kind === "real" && signed && !["fnuz", "inuz"].includes(specials);
+  return [spare ? { ...finest, selector: true } : finest, ...others];
+}
 
 function namedFormat(text, [, name, rule, rows, group], catalog) {
   let found = catalog[name];
@@ -354,7 +456,7 @@ function readScale(take, parts, text) {
   const zero = take("unsigned");
   const fits = !zero || text.startsWith(`${zero[0]}_`);
   needed(fits, `${text}: a zero point needs elements of its width, ${zero?.[0]}`);
-  return { kind: "real", dtype, zero_point: zero !== null, arithmetic };
+  return { kind: "real", dtype, zero_point: zero !== null, arithmetic, selector: false };
 }
 
 function readFloat([text, unsigned, exponent, fraction, before, suffix, after, hidden]) {
@@ -387,6 +489,10 @@ function readElement([kind, match], levels) {
   if (kind === "unsigned") return { kind, bits: Number(match[1]) };
   if (kind === "float") return { kind, ...readFloat(match) };
   if (kind === "p3109") return { kind: "float", ...readP3109(match) };
+  if (kind === "table") {
+    const counts = match[1].split(":").map((count) => (count ? Number(count) : null));
+    return { kind, counts, unit_exponent: 0 - Number(match[3] ?? 0), over: Number(match[2] ?? 1) };
+  }
   const [text, name, width, full, fraction, oneZero, away] = match;
   const magnitude_bits = Number(width) - 1;
   const ties_away = Boolean(away);

@@ -15,10 +15,12 @@ from axs6.golden.formats import (
     Integer,
     Real,
     Scale,
+    Selected,
     Shift,
     SignMagnitude,
     TwosComplement,
     Unsigned,
+    ValueTable,
 )
 from axs6.studies.explorer.measured import measured
 
@@ -27,6 +29,8 @@ KINDS: Final = {
     TwosComplement: "twos_complement",
     Unsigned: "unsigned",
     Float: "float",
+    ValueTable: "table",
+    Selected: "selected",
     Shift: "shift",
     Exponent: "exponent",
     Integer: "integer",
@@ -83,4 +87,7 @@ def describe(fmt: BlockFormat) -> dict[str, Any]:
 
 
 def _fields(x: Element | Scale) -> dict[str, Any]:
-    return {"kind": KINDS[type(x)], **asdict(x)}
+    if isinstance(x, Selected):
+        return {"kind": KINDS[type(x)], "parts": [_fields(part) for part in x.parts]}
+    fields = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(x).items()}
+    return {"kind": KINDS[type(x)], **fields}

@@ -11,11 +11,22 @@ from torch import Tensor
 from axs6.golden import encode
 from axs6.golden.blocks import Blocks, padded
 from axs6.golden.decode import element_values
-from axs6.golden.formats import BF16, CHANNEL, FP32, BlockFormat, Element, Exponent, Real, Shift
+from axs6.golden.formats import (
+    BF16,
+    CHANNEL,
+    FP32,
+    BlockFormat,
+    Element,
+    Exponent,
+    Real,
+    Shift,
+    ValueTable,
+)
 from axs6.golden.outer import NOWHERE, OuterScales, Reach
 from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import RANDOM_BITS, Rounding
 from axs6.golden.scaling import as_bf16, as_wide, real_values
+from axs6.golden.tables import wide_table_codes
 
 DAMPENING = 0.01
 """Addition to the Hessian's diagonal, as a share of its mean."""
@@ -156,6 +167,9 @@ class Scales:
             scaled = np.where(x == 0, x, x * _column(self.reciprocal, column))
         largest = np.float32(FP32.largest)
         wide = as_wide(np.clip(scaled, -largest, largest).view(np.uint32)[:, None])
+        if isinstance(element, ValueTable):
+            exponent = _column(self.exponent, column)[:, None]
+            return wide_table_codes(element, Rounding.NEAREST, wide, exponent)[:, 0]
         base = np.broadcast_to(_column(self.exponent, column) + element.emin, x.shape)
         quantiser = Quantiser((element, element), Rounding.NEAREST, RANDOM_BITS)
         magnitude = quantiser.wide_magnitudes(wide, base, None)

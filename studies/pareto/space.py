@@ -113,8 +113,9 @@ def _families() -> dict[str, Iterator[str]]:
         "NVFP4": chain(
             _texts("e{}m{}{}_{}_t{}_float32", _with(_floats((2, 3)), SCALES, (16, 32, 8))),
             _texts("int{}_{}_t{}_float32", product((4, 5, 6), SCALES, (16, 32, 8))),
-            _names("nvfp4_ue5m3"),
+            _names("nvfp4_ue5m3", "if4", "razer"),
         ),
+        "tables": _names("nf4q6"),
         "short exponents": (
             two_level(m, k1, k2, d2, d1)
             for (k2, d2), d1, k1, m in product(((1, 0), (2, 1)), (6, 5), (16, 32), MAGNITUDES[:6])

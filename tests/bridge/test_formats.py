@@ -16,6 +16,8 @@ from axs6.torch.options import ProductOptions
 Same = Callable[[Tensor, Tensor], bool]
 
 FORMATS: dict[str, dict[str, Any]] = {
+    "a table": {"format": "nf4q6_e8m0_t16"},
+    "selected elements": {"format": "if4"},
     "shifts": {"format": "mx9"},
     "two formats": {"format": "mxfp8_e4m3", "weights": "mxfp4"},
     "scale of the tensor": {"format": "int8"},

@@ -314,10 +314,21 @@ def scales(draw):
     return found
 
 
+COUNTS_OF_TABLES = st.lists(st.integers(-99, 99), min_size=3, max_size=8, unique=True)
+TABLES = st.sampled_from(["nf4", "nf4q6"]) | st.builds(
+    lambda counts, unit: f"table0:{':'.join(map(str, counts))}{unit}",
+    COUNTS_OF_TABLES,
+    st.sampled_from(["", "q6", "q-3", "d7q1", "d1"]),
+)
+SELECTIONS = st.sampled_from(
+    ["if4", "razer", "sm4+int4", "int4+e2m1fn", "nf4+nf4q6", "e2m1fn+table0:6:1:2:3:4:5:-6"]
+)
+
 STRINGS = st.one_of(
     st.builds("{}{}".format, FLOATS | INTEGERS, scales()),
     st.builds("{}{}".format, INTEGERS, scales()),
     st.builds("uint{0}_{1}_uint{0}{2}".format, st.integers(1, 8), REALS, GROUPS),
+    st.builds("{}{}".format, TABLES | SELECTIONS, scales()),
     st.builds("sm6dz_{}_t{}_modes".format, POWERS, st.sampled_from([8, 16, 32])),
 )
 

@@ -49,7 +49,8 @@ def test_both_models_give_the_outputs(name: str) -> None:
 def test_the_folders_hold_the_catalog_and_ten_thousand_cases() -> None:
     there = {path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("formats/*/*")}
     assert there == {subject.file_name for subject in SUBJECTS.values()}
-    assert {*NAMES, "axs6"} == set(CATALOG)
+    # The values of AXS-6 and IF4 are no FP32 numbers.
+    assert {*NAMES, "axs6", "if4"} == set(CATALOG)
     assert sum(len(committed(subject)) for subject in SUBJECTS.values()) > 10_000
     assert sum((FOLDER / name).stat().st_size for name in there) < 4 << 20
 
@@ -58,7 +59,7 @@ def test_the_folders_hold_the_catalog_and_ten_thousand_cases() -> None:
 def test_every_code_and_kind_of_case_is_there(name: str) -> None:
     fmt = block_format(name)
     elements, scales, encoded, dots = map(committed, of_format(name))
-    assert [each.inputs["code"] for each in elements] == list(range(1 << fmt.element.width))
+    assert [each.inputs["code"] for each in elements] == list(range(len(fmt.element.integers)))
     for number, level in enumerate(fmt.levels[::-1]):
         codes = {each.inputs["code"] for each in scales if each.inputs["level"] == number}
         least = min(1 << level.scale.bits, 100 if level.scale.bits == 8 else 40)

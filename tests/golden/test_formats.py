@@ -56,6 +56,7 @@ STRINGS = {
     "vsq4": "int4_u4_t16_float32_t0",
     "vsq6": "int6_u4_t16_float32_t0",
     "vsq8": "int8_u4_t16_float32_t0",
+    "nf4": "nf4_float32_t64",
 }
 
 

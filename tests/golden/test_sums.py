@@ -183,7 +183,7 @@ def random_blocks(name, rows, k, rng, spread=6):
             code = rng.integers(1, scale.largest_code + 1, shape)
         scales.append(np.asarray(code).astype(dtype))
     zero = None if element.signed else np.asarray(rng.integers(0, 256)).astype(np.uint8)
-    codes.reshape(rows, -1)[:, k:] = 0 if zero is None else zero
+    codes.reshape(rows, -1)[:, k:] = element.zero_code if zero is None else zero
     return Blocks(fmt, tuple(scales), codes, (rows, k), zero_points=zero)
 
 

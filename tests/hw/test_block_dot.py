@@ -9,12 +9,12 @@ from axs6.golden import block_dot, encode
 from axs6.golden.formats import ROW_FORMATS
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.dot.block_dot import BlockDot
-from axs6.hw.dot.shape import DotShape
+from axs6.hw.dot.shape import DotShape, multiplied
 from axs6.hw.fp32.number import MINUS, NAN, PLUS
 from axs6.hw.units.block_dot import BLOCK_DOT
 from axs6.sim.simulate import simulate
 
-FORMATS = [name for name, fmt in ROW_FORMATS.items() if fmt.element.signed]
+FORMATS = [name for name, fmt in ROW_FORMATS.items() if multiplied(fmt)]
 PAIRS = ["axs6xmxint8", "mx9xmx4", "mxfp4xmxfp8_e4m3", "mxint8xmxfp4", "mxfp8_e5m2xmxfp8_e4m3"]
 COMPOSED = [
     "int8_e8m0_t32s4o2s2o1",
@@ -24,8 +24,12 @@ COMPOSED = [
     "e2m1inuz_e4m3fnuz_t8",
     "e3m2fnuz_e8m0_t8",
     "e5m2inuz_e8m0_t32xmxfp8_e4m3",
+    "nf4q6_e8m0_t16",
+    "sm4+int4_float16_t8",
+    "razerxe5m2_e4m3fn_t16_float32",
 ]
-QUICK = {("mxint8", BEHAVIOUR), ("mx9", STRUCTURE), ("mxfp4", STRUCTURE), ("nvfp4", BEHAVIOUR)}
+QUICK = {("nf4q6_e8m0_t16", STRUCTURE), ("if4", BEHAVIOUR), ("razer", STRUCTURE)}
+QUICK |= {("mxint8", BEHAVIOUR), ("mx9", STRUCTURE), ("mxfp4", STRUCTURE), ("nvfp4", BEHAVIOUR)}
 ITEMS = 20_000
 
 CASES = [
@@ -118,6 +122,7 @@ def test_what_is_no_number(having: Any) -> None:
     [
         ("axs6xmx9", None, "axs6 has blocks of 32 and mx9 of 16: give the size for both as block"),
         ("axs6xmx9", 16, "a and b must have levels of the same groups in a block"),
+        ("nf4", None, "dot products in hardware need a table whose values are integers of at most"),
         ("uint8", None, "uint8 has zero points, for which dot products have no hardware"),
         ("mxfp4xmxfp4xmxfp4", None, "a product has one format or two, not 3"),
         ("mxfp4", 48, "group must be a power of two"),

@@ -9,11 +9,12 @@ from axs6.golden import encode, fp32, matmul
 from axs6.golden.formats import CATALOG, ROW_FORMATS
 from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
 from axs6.hw.dot.dot import Dot
+from axs6.hw.dot.shape import multiplied
 from axs6.hw.units.dot import DOT, MATMUL
 from axs6.hw.units.unit import Unit
 from axs6.sim.batch.engine import BatchModel
 
-FORMATS = [name for name, fmt in ROW_FORMATS.items() if fmt.element.signed]
+FORMATS = [name for name, fmt in ROW_FORMATS.items() if multiplied(fmt)]
 OVER = ["sm8dz_e8m0f_t32", "int5d_e8m0_t16s2o1"]
 """Formats over other denominators than that of AXS-6."""
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Cat, Module, Mux
+from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import wiring
 
 from axs6.hw.core.pipeline import Step
-from axs6.hw.dot import accumulated, align, block_dot, packed, promote
+from axs6.hw.dot import accumulated, align, block_dot, lanes, packed, promote, shape
 from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.matmul import Matmul
 from axs6.hw.fp32 import add
@@ -126,6 +126,27 @@ def test_a_wrong_step_of_a_dot_product_is_found(
     settings = DOT.simulated({"interleave": 2, **given})
     monkeypatch.setattr(module, name, faulty(getattr(module, name), change))
     assert caught(DOT, DOT.build(**settings), settings)
+
+
+def test_a_wrong_entry_of_a_table_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = lanes.table_integer
+
+    def wrong(table: Any, code: Any) -> Any:
+        return (right(table, code) ^ (code == 9)).as_signed()
+
+    monkeypatch.setattr(lanes, "table_integer", wrong)
+    settings = BLOCK_DOT.simulated({"format": "nf4q6_e8m0_t8", "block": 8})
+    assert caught(BLOCK_DOT, BLOCK_DOT.build(**settings), settings)
+
+
+@pytest.mark.parametrize("format", ["if4_t8", "razer_t8"])
+def test_a_bit_that_selects_nothing_is_found(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def first(fmt: Any, codes: Any, scales: Any) -> list[Any]:
+        return [Cat(code, Const(0, 1)) for code in codes]
+
+    monkeypatch.setattr(shape, "with_selectors", first)
+    settings = BLOCK_DOT.simulated({"format": format, "block": 8})
+    assert caught(BLOCK_DOT, BLOCK_DOT.build(**settings), settings)
 
 
 def test_a_row_of_a_tile_that_takes_another_row_is_found() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.formats import ROW_FORMATS
-from axs6.hw.dot.shape import DotShape
+from axs6.golden.formats import ROW_FORMATS, Selected
+from axs6.hw.dot.shape import DotShape, multiplied
 from axs6.hw.verilog import generate
 from axs6.proof.aig import FALSE
 from axs6.proof.netlists import verilog_design
@@ -22,9 +22,12 @@ COMPOSED = (
 NAMED = [
     name
     for name, fmt in ROW_FORMATS.items()
-    if fmt.element.signed and len(DotShape.of(name).scalings) < 2
+    if multiplied(fmt)
+    and not isinstance(fmt.element, Selected)
+    and len(DotShape.of(name).scalings) < 2
 ]
-"""Formats with names, but those whose sums are multiplied at several depths of the tree."""
+"""Formats with names, but those whose sums are multiplied at several depths of the tree, and those
+whose scales select elements."""
 
 
 def outcomes(**parameters: Any) -> dict[str, str]:
@@ -44,6 +47,7 @@ def outcomes(**parameters: Any) -> dict[str, str]:
         {"format": "e2m1fn_e4m3fnuz_t8"},
         {"format": "sm4_ue6m2b48h_t8"},
         {"format": "e3m2fn_u3_t8_float32_t0"},
+        {"format": "nf4q6_e8m0_t8", "block": 8},
         {"format": "nvfp4", "view": "behaviour"},
         {"format": "mxint8xmxfp4", "block": 4},
         {"format": "mxfp8_e5m2", "block": 4, "view": "behaviour"},

@@ -4,6 +4,7 @@ Nothing here comes from the spaces: widths of sums, scales and maxima are found 
 new format or accumulator has its counts from its entry in the exact model.
 """
 
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -41,7 +42,25 @@ OTHERS = {name: each for name, each in ROWS.items() if not each.header}
 
 def signed(definition: Definition) -> bool:
     """Whether there are values below 0, and so encoders and dot products."""
-    return definition.element.values[-1] != definition.element.largest
+    return any(isinstance(x, Fraction) and x < 0 for x in definition.element.values)
+
+
+def multiplied(definition: Definition) -> bool:
+    """Whether there are dot products: of tables, if 16 bits hold their integers."""
+    return signed(definition) and (
+        not definition.element.listed or definition.element.counts[-1] < 2**16
+    )
+
+
+def encoded(definition: Definition) -> bool:
+    """Whether there is an encoder."""
+    return signed(definition) and not definition.element.listed and definition.second is None
+
+
+def decoded(definition: Definition) -> bool:
+    """Whether there is a decoder: of fractions over 2^n - 1 under powers of two alone."""
+    denominator = definition.unit.denominator
+    return under_exponents(definition) or denominator & (denominator - 1) == 0
 
 
 def in_blocks(definition: Definition) -> list[Level]:
@@ -61,8 +80,8 @@ def rounding_sums(bits: int) -> int:
 
 def sum_bits(definition: Definition) -> int:
     """Bits of the largest sum of a block, with the sign, in units of the smallest product."""
-    element = definition.element
-    largest = int(element.bound / element.magnitudes[1])
+    bound = max(x.bound for x in (definition.element, definition.second) if x)
+    largest = int(bound / definition.unit)
     for level in in_blocks(definition):
         if isinstance(level, Shift):
             largest <<= 2**level.bits - 1
@@ -109,7 +128,8 @@ def decoder_scales(definition: Definition) -> int:
     """
     narrow = [2**level.bits for level in definition.levels if level.bits <= 8]
     codes = [
-        len(real_element(level).magnitudes) + (real_element(level).nan is not None)
+        (len(real_element(level).magnitudes) + (real_element(level).nan is not None))
+        * (1 + level.selects)
         for level in definition.levels
         if isinstance(level, Real) and level.bits <= 8
     ]
@@ -203,20 +223,21 @@ COUNTS = (
     | {
         f"decoder-{name}-{dtype}": decoder_scales(each) * 2**each.element.width * fewest(each)
         for name, each in OTHERS.items()
+        if decoded(each)
         for dtype in ("fp32", "bf16")
     }
     | {
         f"products-{name}": 4**each.element.width * each.block
         for name, each in OTHERS.items()
-        if signed(each)
+        if multiplied(each)
     }
     | {
         f"encoder-{name}-bf16-nearest-patterns": 2**16
         * (MAXIMA if under_exponents(each) else encoder_scales(each))
         for name, each in OTHERS.items()
-        if signed(each)
+        if encoded(each)
     }
-    | {f"conversion-{name}": conversions(each) for name, each in OTHERS.items() if signed(each)}
+    | {f"conversion-{name}": conversions(each) for name, each in OTHERS.items() if multiplied(each)}
     | {
         f"aligned-{name}": (rounding_sums(bits) + 3) * exponents
         for (bits, exponents, *_), name in ALIGNED_SUMS.items()

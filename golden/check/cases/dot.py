@@ -1,7 +1,6 @@
 """Operands on which `validate` compares dot products with their definition."""
 
 from enum import Enum
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -69,7 +68,7 @@ def _operand(
     numbers = [i for i, x in enumerate(element.values) if x not in NO_NUMBERS]
     codes = rng.choice(numbers, shape)
     if look is Look.ZEROS:
-        codes = np.where(rng.random(shape) < 0.7, element.codes[Fraction(0)], codes)
+        codes = np.where(rng.random(shape) < 0.7, element.zero, codes)
     if look is Look.LARGEST:
         largest = element.largest
         ends = [element.codes[x] for x in (largest, -largest) if x in element.codes]
@@ -123,7 +122,9 @@ def _scales(
 ) -> NDArray[np.int64]:
     """Codes of scales that are numbers."""
     if look is Look.ENDS:
-        numbers = [x for x in scale_codes(level, rng) if x != nan_code(level)]
+        selects = isinstance(level, Real) and level.selects
+        nan, half = nan_code(level), 2 ** (level.bits - selects)
+        numbers = [x for x in scale_codes(level, rng) if x % half != nan]
         ends = rng.choice([*numbers[:3], *numbers[-3:]], shape)
         return np.where(rng.random(shape) < 0.8, ends, rng.choice(numbers, shape))
     spread = SPREAD.get(look, 5)
@@ -136,6 +137,8 @@ def _scales(
         fraction = rng.integers(0, 2**level.fraction_bits, shape)
         largest = 0x7F7FFFFF if level.single else len(real_element(level).magnitudes) - 1
         found = np.clip((field << level.fraction_bits) + fraction, 1, largest)
+        if level.selects:
+            found |= rng.integers(0, 2, shape) << (level.bits - 1)
     else:
         found = rng.integers(1, 2**level.bits, shape)
     return np.asarray(found, np.int64)
@@ -146,7 +149,7 @@ def _shortened(blocks: Blocks, length: int) -> Blocks:
     size, used = blocks.block, (length - 1) % blocks.block + 1
     codes, zero = blocks.codes.copy(), blocks.zero_points
     last = (..., -1, None) if blocks.format.blocked else (..., None)
-    codes[..., -1, used:] = 0 if zero is None else zero[last]
+    codes[..., -1, used:] = blocks.format.element.zero_code if zero is None else zero[last]
     scales = []
     for level, found in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
         found = found.copy()

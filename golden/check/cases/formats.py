@@ -64,8 +64,11 @@ def infinite(kind: InputKind, size: int, count: int, rng: np.random.Generator) -
 
 def midpoints(element: Element) -> list[Fraction]:
     """Magnitudes, their midpoints, and values above the last."""
-    table = [*element.magnitudes, 2 * element.magnitudes[-1] - element.magnitudes[-2]]
-    return [x for a, b in pairwise(table) for x in (a, (a + b) / 2)]
+    sides = [element.magnitudes]
+    if element.listed:
+        sides = [tuple(abs(x) for x, _ in element.side(sign)) for sign in (1, -1)]
+    tables = [[*side, 2 * side[-1] - side[-2]] for side in sides if len(side) > 1]
+    return [x for table in tables for a, b in pairwise(table) for x in (a, (a + b) / 2)]
 
 
 def thresholds(kind: InputKind, definition: Definition, powers: Sequence[int]) -> Patterns:
@@ -146,6 +149,8 @@ def scale_codes(level: Level, rng: np.random.Generator) -> list[int]:
         first, last = 1, largest
         ends = [0, 1, 2, 1 << level.fraction_bits, largest - 1, largest]
         ends += [nan] if nan else []
+        if level.selects:
+            ends += [code | 1 << (level.bits - 1) for code in ends[2:]]
     else:
         ends = [*range(first, min(first + 4, last)), *range(max(first, last - 3), last + 1)]
     if last - first < 20:

@@ -5,7 +5,15 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from axs6.golden.check.exact.floats import Format, Special, Value, power, round_to_float
-from axs6.golden.check.exact.formats import Definition, Exponent, Level, Real, Shift, real_value
+from axs6.golden.check.exact.formats import (
+    Definition,
+    Element,
+    Exponent,
+    Level,
+    Real,
+    Shift,
+    real_value,
+)
 
 
 class Block(NamedTuple):
@@ -28,7 +36,7 @@ def decode_value(block: Block, index: int, definition: Definition) -> Value:
 
     Under a scale of 0 a negative number is -0, and an infinity NaN.
     """
-    value = definition.element.values[block.codes[index]]
+    value = element_of(block, index, definition).values[block.codes[index]]
     if isinstance(value, Fraction) and block.zero_point is not None:
         value -= block.zero_point
     for level, codes in zip(definition.levels[::-1], block.scales, strict=True):
@@ -40,6 +48,17 @@ def decode_value(block: Block, index: int, definition: Definition) -> Value:
         elif value is not Special.NEGATIVE_ZERO and not factor:
             value = Special.NAN
     return value
+
+
+def element_of(block: Block, index: int, definition: Definition) -> Element:
+    """The element of a value, which its finest scale may select."""
+    if definition.second is None:
+        return definition.element
+    level = definition.levels[0]
+    assert isinstance(level, Real)
+    codes = block.scales[-1]
+    code = codes[index * len(codes) // definition.block]
+    return definition.second if code >> (level.bits - 1) else definition.element
 
 
 def scale_value(code: int, level: Level) -> Value:

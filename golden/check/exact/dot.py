@@ -138,10 +138,9 @@ class Products(NamedTuple):
 
 def _divisor(definition: Definition) -> Fraction:
     """2^n - 1 over 2^n, in whose units accumulators hold elements with this denominator."""
-    denominator = definition.element.magnitudes[1].denominator
-    if denominator & denominator - 1 == 0:
-        return Fraction(1)
-    return Fraction(denominator, 2 ** denominator.bit_length())
+    denominator = definition.unit.denominator
+    odd = denominator // (denominator & -denominator)
+    return Fraction(1) if odd == 1 else Fraction(odd, 2 ** odd.bit_length())
 
 
 def _times(x: Value, factor: Fraction) -> Value:
@@ -186,7 +185,7 @@ def _terms(products: Products, here: slice, accumulator: Accumulator) -> list[Te
     lanes, numbers, fa, fb = products.lanes[here], products.numbers[here], products.a, products.b
     if accumulator.fraction is None:
         return [Term(x, 0) for x in numbers]
-    floating = fa.element.floating or fb.element.floating
+    floating = fa.floating or fb.floating
     if accumulator.joined == 1 and floating:
         return [Term(x, lane.exponent) for x, lane in zip(numbers, lanes, strict=True)]
     together = min(_one_exponent(fa), _one_exponent(fb), accumulator.reduction or fa.block)
@@ -213,7 +212,7 @@ def _one_exponent(definition: Definition) -> int:
 
 def _bound(definition: Definition) -> Fraction:
     """The largest magnitude of a value over the power of two of its scales."""
-    bound = definition.element.bound
+    bound = max(x.bound for x in (definition.element, definition.second) if x)
     for level in definition.levels:
         if isinstance(level, Integer):
             bound *= 2**level.bits - 1
@@ -227,7 +226,7 @@ def _lane(block: Block, index: int, definition: Definition) -> Lane:
     scale = 0
     for level, codes in zip(within.levels[::-1], inner.scales, strict=True):
         scale += _exponent_field(codes[index * len(codes) // definition.block], level)
-    own = definition.element.fields[block.codes[index]] if definition.element.floating else 0
+    own = definition.element.fields[block.codes[index]] if definition.floating else 0
     return Lane(decode_value(inner, index, within), scale, scale + own)
 
 

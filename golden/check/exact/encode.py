@@ -205,10 +205,13 @@ def _encode_group(
             code = _chosen(code, group, above, found)
             within = _under(levels[0], code, above)
         begun = len(found.codes)
-        _encode_group(group, levels[1:], sizes[1:], within, found)
+        if len(levels) == 1 and found.definition.second:
+            code |= _selected(group, levels[0], within, found) << (levels[0].bits - 1)
+        else:
+            _encode_group(group, levels[1:], sizes[1:], within, found)
         nan = _nan_scale(levels, group, found)
         if nan is not None:
-            found.codes[begun:] = [0] * len(group)
+            found.codes[begun:] = [found.definition.element.zero] * len(group)
         found.scales[depth].append(code if nan is None else nan)
 
 
@@ -297,15 +300,45 @@ def _chosen(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) 
 def _merit(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -> Fraction:
     """By how much a scale makes the sum of squares smaller, of values with 11 bits below a unit."""
     level, element = found.definition.levels[0], found.definition.element
-    within, unit, s = _under(level, code, above), element.magnitudes[1], scale_value(code, level)
+    within, unit, s = _under(level, code, above), element.unit, scale_value(code, level)
     assert isinstance(s, Fraction)
     bound = 2 * power(element.counts[-1].bit_length()) - power(-11)
     total = Fraction(0)
     for lane in lanes:
         v = _divide(abs(lane.number), within) / power(within.exponent)
-        q = element.counts[element.nearest(v)]
+        q: Fraction | int
+        if element.listed:
+            value = element.values[listed_code(v, lane.number < 0, element)]
+            assert isinstance(value, Fraction)
+            q = abs(value) / unit
+        else:
+            q = element.counts[element.nearest(v)]
         total += q * (2 * min(floor(v / unit * 2**11) * power(-11), bound) - q)
     return s**2 * total
+
+
+def _selected(lanes: Sequence[_Lane], level: Level, within: _Above, found: _Encoding) -> int:
+    """Which element a group has, by the merits of both; its codes are appended."""
+    definition, elements = found.definition, (found.definition.element, found.definition.second)
+    merits = []
+    for element in elements:
+        assert element is not None
+        total = Fraction(0)
+        for lane in lanes:
+            v = _divide(abs(lane.number), within)
+            w = floor(v / definition.unit * 2**11) * power(-11)
+            bound = int(element.largest / definition.unit).bit_length()
+            w = min(w, 2 * power(bound) - power(-11))
+            plain = lane._replace(value=lane.number)
+            code = _element(plain, within, found._replace(rounding=NEAREST), element)
+            q = element.values[code]
+            q = abs(q) / definition.unit if isinstance(q, Fraction) else Fraction(0)
+            total += q * (2 * w - q)
+        merits.append(total)
+    second = merits[1] > merits[0]
+    chosen = elements[second]
+    found.codes.extend(_element(lane, within, found, chosen) for lane in lanes)
+    return int(second)
 
 
 def _real(levels: Sequence[Level], top: Fraction, above: _Above, found: _Encoding) -> int:
@@ -414,20 +447,25 @@ def exponent_code(level: Exponent, top: Fraction, definition: Definition) -> int
     return min(max(exponent + bias, 0), 2**level.bits - (2 if level.nan else 1))
 
 
-def _element(lane: _Lane, above: _Above, found: _Encoding) -> int:
-    """The code of one value."""
-    element, value = found.definition.element, lane.value
+def _element(lane: _Lane, above: _Above, found: _Encoding, element: Element | None = None) -> int:
+    """The code of one value, in the element of the format or another."""
+    element, value = element or found.definition.element, lane.value
     if value is Special.NAN:
-        return (element.nan or 0) if found.propagate else 0
+        return (element.nan or element.zero) if found.propagate else element.zero
     if value is Special.NEGATIVE_ZERO:
-        return element.codes[value if element.zero_sign else Fraction(0)]
+        return element.codes[value] if element.zero_sign else element.zero
     if value in INFINITE and found.propagate:
         scales = found.definition.levels
         alone = all(_nan_code(level) is None for level in scales)
-        return element.codes.get(value, (element.nan or 0) if alone else 0)
-    place = len(element.magnitudes) - 1
+        other = element.nan if alone and element.nan else element.zero
+        return element.codes.get(value, other)
+    place, v = len(element.magnitudes) - 1, power(256)
     if value not in INFINITE:
         v = _divide(abs(lane.number), above) / power(above.exponent)
+    if element.listed:
+        negative = value is Special.NEGATIVE_INFINITY or lane.number < 0
+        return listed_code(v, negative, element, found.rounding, lane.word)
+    if value not in INFINITE:
         place = rounded(v, element, found.rounding, lane.word)
     magnitude = element.magnitudes[place]
     return element.codes[negated(magnitude) if lane.number < 0 else magnitude]
@@ -443,6 +481,30 @@ def rounded(x: Fraction, element: Element, rounding: Rounding, word: int = 0) ->
     lower, upper = element.magnitudes[low : low + 2]
     part = (x - lower) / (upper - lower)
     return low + (floor(part * 2**rounding.bits) + word) // 2**rounding.bits
+
+
+def listed_code(
+    x: Fraction,
+    negative: bool,
+    element: Element,
+    rounding: Rounding = NEAREST,
+    word: int = 0,
+) -> int:
+    """The code of a listed value to which a magnitude is rounded, of its sign or 0.
+
+    A tie goes to the even code; if neither or both are even, to the smaller magnitude.
+    """
+    side = [(abs(value), code) for value, code in element.side(-1 if negative else 1)]
+    low = max(place for place, (value, _) in enumerate(side) if value <= x)
+    if low == len(side) - 1 or rounding.name == "toward_zero":
+        return side[low][1]
+    (lower, code), (upper, next_code) = side[low : low + 2]
+    if rounding.name == "nearest":
+        up = x - lower > upper - x
+        tie = x - lower == upper - x
+        return next_code if up or (tie and code % 2 == 1 and next_code % 2 == 0) else code
+    part = (x - lower) / (upper - lower)
+    return next_code if floor(part * 2**rounding.bits) + word >= 2**rounding.bits else code
 
 
 def _encode_with_zero_point(lanes: Sequence[_Lane], level: Real, found: _Encoding) -> None:

@@ -2,14 +2,16 @@
 
 Nothing comes from the model or from `axs6.golden.formats`; what the definitions say is stated
 again: OCP MX v1.0, OCP FP8, the shared-microexponents paper (BFP, MSFP,
-MX9, MX6, MX4, VSQ: its Tables I and II), NVFP4, and HiF4 (arXiv 2602.11287).
+MX9, MX6, MX4, VSQ: its Tables I and II), NVFP4, HiF4 (arXiv 2602.11287), NF4 (bitsandbytes), IF4
+and RaZeR (their papers and programs).
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from math import floor
+from math import floor, gcd, lcm
 from typing import Final, NamedTuple
 
 from axs6.golden.check.exact.floats import FP32, Special, Value, float_value, power, round_to_float
@@ -29,6 +31,7 @@ class Element:
         nan: the code that NaN gets, if there is one.
         zero_sign: whether -0.0 keeps its sign.
         away: whether halves go to the larger magnitude.
+        listed: the codes that are written, where values are listed in any order; none elsewhere.
     """
 
     values: Table
@@ -37,6 +40,7 @@ class Element:
     nan: int | None = None
     zero_sign: bool = True
     away: bool = False
+    listed: tuple[int, ...] = ()
 
     @property
     def width(self) -> int:
@@ -45,8 +49,23 @@ class Element:
 
     @cached_property
     def magnitudes(self) -> tuple[Fraction, ...]:
-        """The finite values from 0 up, in the order of their codes."""
+        """The finite values from 0 up, in the order of their codes; listed ones without signs."""
+        if self.listed:
+            return tuple(sorted({abs(x) for x, _ in self.side(1) + self.side(-1)}))
         return tuple(x for x in self.values if isinstance(x, Fraction) and x >= 0)
+
+    def side(self, sign: int) -> list[tuple[Fraction, int]]:
+        """The listed values of a sign, from 0 on, with their codes."""
+        found = [(x, code) for code in self.listed if isinstance(x := self.values[code], Fraction)]
+        return sorted([pair for pair in found if sign * pair[0] >= 0], key=lambda x: abs(x[0]))
+
+    @cached_property
+    def unit(self) -> Fraction:
+        """Of which all values are multiples: the smallest step; of listed ones the largest such."""
+        if not self.listed:
+            return self.magnitudes[1] - self.magnitudes[0]
+        common = lcm(*(x.denominator for x in self.magnitudes))
+        return Fraction(gcd(*(int(x * common) for x in self.magnitudes)), common)
 
     @property
     def floating(self) -> bool:
@@ -65,13 +84,8 @@ class Element:
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """The same, counted in steps."""
-        return tuple(int(x / self.step) for x in self.magnitudes)
-
-    @property
-    def step(self) -> Fraction:
-        """The smallest step between magnitudes, of which all are multiples."""
-        return self.magnitudes[1] - self.magnitudes[0]
+        """The same, counted in units."""
+        return tuple(int(x / self.unit) for x in self.magnitudes)
 
     @cached_property
     def codes(self) -> dict[Value, int]:
@@ -80,9 +94,14 @@ class Element:
         codes.setdefault(Special.NEGATIVE_ZERO, codes[Fraction(0)])
         return codes
 
+    @property
+    def zero(self) -> int:
+        """The code of 0."""
+        return self.side(1)[0][1] if self.listed else self.codes[Fraction(0)]
+
     def below(self, x: Fraction) -> int:
         """The place of the largest magnitude that is not above `x` >= 0."""
-        return bisect_right(self.counts, floor(x / self.step)) - 1
+        return bisect_right(self.counts, floor(x / self.unit)) - 1
 
     def nearest(self, x: Fraction) -> int:
         """The place of the magnitude nearest to `x` >= 0, ties to the even place or away from 0."""
@@ -120,7 +139,8 @@ class Real(NamedTuple):
     """A positive floating-point number of the given fields; with or without a zero point.
 
     An unsigned one has no bit for a sign. One that is always normal has a hidden one in every code,
-    and so no zero. Arithmetic "bf16" rounds the scale and its reciprocal to BF16.
+    and so no zero. Arithmetic "bf16" rounds the scale and its reciprocal to BF16. With `selects`
+    the sign bit is no sign, but says which of two elements a group has.
     """
 
     group: int | str
@@ -132,6 +152,7 @@ class Real(NamedTuple):
     signed: bool = True
     always_normal: bool = False
     arithmetic: str = "fp32"
+    selects: bool = False
 
     @property
     def bits(self) -> int:
@@ -157,6 +178,7 @@ class Definition(NamedTuple):
         choice: of the finest scales, "max", "four-over-six" or "mse".
         rows: rows of values that share the scales of the largest group that is a number: with more
             than one, such a group is a tile.
+        second: the element of groups whose finest scale selects it.
     """
 
     element: Element
@@ -164,6 +186,19 @@ class Definition(NamedTuple):
     header: bool = False
     choice: str = "max"
     rows: int = 1
+    second: Element | None = None
+
+    @property
+    def floating(self) -> bool:
+        """Whether products have exponents of elements; those that scales select are integers."""
+        return self.element.floating and self.second is None
+
+    @property
+    def unit(self) -> Fraction:
+        """The largest of which all values of elements are multiples."""
+        units = [x.unit for x in (self.element, self.second) if x]
+        common = lcm(*(x.denominator for x in units))
+        return Fraction(gcd(*(int(x * common) for x in units)), common)
 
     @property
     def block(self) -> int:
@@ -185,6 +220,13 @@ def twos_complement(bits: int, unit: Fraction, away: bool = False) -> Element:
     half = 2 ** (bits - 1)
     counts = [*range(half), *range(-half, 0)]
     return Element(tuple(q * unit for q in counts), bits - 2, zero_sign=False, away=away)
+
+
+def listed(values: Sequence[Fraction | None]) -> Element:
+    """A value for each code; None for codes that are not written, which are read as 0."""
+    written = tuple(code for code, x in enumerate(values) if x is not None)
+    width = len(values).bit_length() - 1
+    return Element(tuple(x or Fraction(0) for x in values), width, zero_sign=False, listed=written)
 
 
 def unsigned(bits: int) -> Element:
@@ -260,6 +302,8 @@ def real_element(level: Real) -> Element:
 
 def real_value(code: int, level: Real) -> Value:
     """The value of a real scale."""
+    if level.selects:
+        code %= 2 ** (level.bits - 1)
     return float_value(code, FP32) if level.single else real_element(level).values[code]
 
 
@@ -296,6 +340,39 @@ def _microexponents(m: int) -> Definition:
 
 def _vsq(bits: int) -> Definition:
     return Definition(twos_complement(bits, power(0)), (Integer(16, 4), Real("channel")))
+
+
+NORMAL: Final = (
+    *(-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
+    *(-0.18477343022823334, -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725),
+    *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941),
+    *(0.7229568362236023, 1),
+)
+"""The FP32 numbers of NF4 as bitsandbytes writes them."""
+
+
+def _normal(step: Fraction | None = None) -> Definition:
+    """NF4, or its values to the nearest multiples of a step."""
+    numbers = [float_value(round_to_float(Fraction(x), FP32), FP32) for x in NORMAL]
+    values = [x for x in numbers if isinstance(x, Fraction)]
+    rounded = values if step is None else [round(x / step) * step for x in values]
+    return Definition(listed(rounded), (Real(64),))
+
+
+SEVENTHS: Final = (*range(8), None, *range(-7, 0))
+"""Codes of INT4 as integers; -8 is never written."""
+
+
+def _remapped(special: int) -> Element:
+    """E2M1 with a special value in place of -0."""
+    values = floating(2, 1, "none").values
+    return listed([x if isinstance(x, Fraction) else Fraction(special) for x in values])
+
+
+def _either(first: Element, second: Element) -> Definition:
+    """NVFP4 in which the sign of a block's scale says which of two elements its values have."""
+    block = Real(16, 4, 3, "nan", selects=True)
+    return Definition(first, (block, Real("tensor")), second=second)
 
 
 CATALOG: Final[dict[str, Definition]] = {
@@ -337,5 +414,12 @@ CATALOG: Final[dict[str, Definition]] = {
     "vsq4": _vsq(4),
     "vsq6": _vsq(6),
     "vsq8": _vsq(8),
+    "nf4": _normal(),
+    "nf4q6": _normal(power(-6)),
+    "if4": _either(
+        floating(2, 1, "none"),
+        listed([None if x is None else x * Fraction(6, 7) for x in SEVENTHS]),
+    ),
+    "razer": _either(_remapped(5), _remapped(-5)),
 }
 """The formats that have names."""

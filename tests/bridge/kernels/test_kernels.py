@@ -42,6 +42,7 @@ QUANTISED = (
     *("mxfp8_e4m3", "mxfp8_e5m2", "msfp12", "mxfp8_e4m3-ceil", "mxfp4-even", "mxint8-rceil"),
     *("nvfp4", "vsq6", "fp8_e4m3", "int8", "int8_float32_t0", "e4m3fn_float32_t32"),
     *("fp8_e4m3fnuz", "e5m2inuz_e8m0_t32", "e2m1inuz_e4m3fnuz_t16"),
+    *("nf4q6_e8m0_t16", "nf4q6", "table0:1:7:-6q3_e8m0_t16s2o1"),
 )
 MULTIPLIED = (
     "axs6",
@@ -55,6 +56,8 @@ MULTIPLIED = (
     "mxfp8_e5m2",
     "e5m2inuz_e8m0_t32",
 )
+WIDE = ("nf4", "nf4q6")
+"""Formats whose sums, with FP32 scales of blocks, have more bits than float64."""
 SHAPES = ((1, 1, 5), (7, 1, 64), (1, 9, 200), (17, 33, 130))
 
 

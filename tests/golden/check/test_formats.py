@@ -161,11 +161,34 @@ def ties_to_even(x, blocks):
     return replace(blocks, codes=found.codes.reshape(blocks.codes.shape))
 
 
+def always_first(x, blocks):
+    """The first element in all groups, whichever has the smaller error."""
+    (part, _) = blocks.format.parts
+    found = encode(x, part, nonfinite="saturate")
+    scales = [
+        each.reshape(own.shape) for each, own in zip(found.scales, blocks.scales, strict=True)
+    ]
+    return replace(blocks, scales=tuple(scales), codes=found.codes.reshape(blocks.codes.shape))
+
+
+def tie_to_the_odd_code(x, blocks):
+    """The entry after or before that of a table where a value lies halfway."""
+    table = blocks.format.element.integers
+    scaled = over_scale(x, blocks) / float(blocks.format.element.unit)
+    away = np.abs(scaled - table[blocks.codes])
+    other = np.where(scaled > table[blocks.codes], blocks.codes + 1, blocks.codes - 1)
+    tie = np.abs(table[np.clip(other, 0, 15)] - scaled) == away
+    return replace(blocks, codes=np.where(tie, other, blocks.codes).astype(np.uint8))
+
+
 @pytest.mark.parametrize(
     ("change", "name", "check"),
     [
         (shift_of_the_group_above, "hif4", RANDOM),
         (ties_to_even, "hif4", THRESHOLDS),
+        (always_first, "if4", RANDOM),
+        (always_first, "razer", THRESHOLDS),
+        (tie_to_the_odd_code, "nf4q6_e8m0_t32", THRESHOLDS),
         (half_up, "mxfp4", THRESHOLDS),
         (emax_too_small, "mxfp4", RANDOM),
         (shift_one_binade_late, "mx6", RANDOM),

@@ -15,7 +15,7 @@ from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.hw.core.layouts import fields, filled_layout
 from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.decoder.decoder import Decoder, dense_steps, turning_kind
-from axs6.hw.decoder.plan import DecoderPlan
+from axs6.hw.decoder.plan import DecoderPlan, decoded
 from axs6.hw.decoder.value import MeasureLane, RoundSignificandLane, value_steps
 from axs6.hw.registry import find
 from axs6.hw.verilog import generate
@@ -36,9 +36,13 @@ COMPOSED = (
     "e5m2inuz_e8m0_t8",  # NaN in place of -0, infinities of all ones
     "e3m2fnuz_ue6m2inuz_t8",
     "e2m1inuz_e4m3fnuz_t8_float32",
+    "nf4q6_e8m0_t8",
+    "razer_float16_t8",
 )
 
-CASES = [(name, tuple(OUTPUT_DTYPES)[k % 2]) for k, name in enumerate([*CATALOG, *COMPOSED])]
+NAMES = [name for name in (*CATALOG, *COMPOSED) if decoded(block_format(name))]
+
+CASES = [(name, tuple(OUTPUT_DTYPES)[k % 2]) for k, name in enumerate(NAMES)]
 """Each format in one dtype."""
 
 QUICK = few([*COMPOSED, *CATALOG], together=1)

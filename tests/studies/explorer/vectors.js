@@ -16,7 +16,12 @@ function wrongArrays(text, description) {
 
 function wrongElements(text, description) {
   const { element } = formatOf(description);
-  return wrongLines(text, ([code]) => patternsOf([elementValue(parseInt(code, 16), element, null)]));
+  return wrongLines(text, ([word]) => {
+    const code = parseInt(word, 16);
+    const [own, selected] = [code % 2 ** element.width, code >> element.width];
+    const chosen = element.parts?.[selected] ?? element;
+    return patternsOf([elementValue(own, chosen, null)]);
+  });
 }
 
 function wrongScales(text, description) {

@@ -1,0 +1,84 @@
+"""Elements that a scale selects: both are tried, and the better one is kept."""
+
+import numpy as np
+import pytest
+
+import axs6
+from axs6.golden.formats import Selected, block_format
+from axs6.golden.formats.selected import IF4, RAZER
+
+FORMATS = ("if4", "razer", "e2m1fn+table0:1:2:3:4:5:6::::-6:-5:-4:-3:-2:-1_float16_t16")
+
+
+def rows(count: int) -> np.ndarray:
+    rng = np.random.default_rng(7)
+    wide = rng.standard_normal((count, 16)) * np.exp2(rng.normal(0, 2, (count, 1)))
+    return np.concatenate([wide, rng.integers(-7, 8, (count, 16))]).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_group_has_the_element_with_the_smaller_error(name: str) -> None:
+    fmt, x = block_format(name), rows(400)
+    blocks = axs6.encode(x, name)
+    second = blocks.scales[-1] >> (fmt.levels[0].scale.bits - 1)
+    assert 0 < second.mean() < 1
+    errors, codes = [], []
+    for part in fmt.parts:
+        one = axs6.encode(x, part)
+        assert (one.scales[-1] == fmt.levels[0].scale.number(blocks.scales[-1])).all()
+        errors.append(((axs6.decode(one, np.float64) - x) ** 2).sum(axis=1))
+        codes.append(one.codes)
+    chosen = second.ravel().astype(bool)
+    assert (blocks.codes == np.where(chosen[:, None, None], codes[1], codes[0])).all()
+    best, other = np.where(chosen, errors[::-1], errors)
+    assert (best <= other * (1 + 1e-3) + 1e-9).all()
+    assert (best < other).mean() > 0.5
+
+
+def test_equal_errors_keep_the_first_element() -> None:
+    for name in ("if4", "razer"):
+        blocks = axs6.encode(np.array([6, -6, 0, 0], np.float32), name)
+        assert blocks.scales[-1][0] < 128
+
+
+def test_the_values_of_if4_and_razer() -> None:
+    e2m1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+    halves = [float(x * RAZER.unit) for x in RAZER.integers.tolist()]
+    negative = [-x for x in e2m1[1:]]
+    assert halves == [*e2m1, 5, *negative, *e2m1, -5, *negative]
+    sevenths = [round(float(x * IF4.unit) * 7 / 6, 9) for x in IF4.integers.tolist()[16:]]
+    assert sevenths == [*range(8), 0, *range(-7, 0)]
+    assert IF4.integers.tolist()[:16] == [*[14 * x for x in e2m1], 0, *[14 * x for x in negative]]
+
+
+def test_nan_of_a_scale_is_nan_with_either_bit() -> None:
+    blocks = axs6.encode(np.ones((1, 16), np.float32), "if4")
+    for code in (0x7F, 0xFF):
+        scales = (blocks.scales[0], np.full_like(blocks.scales[1], code))
+        nan = axs6.Blocks(blocks.format, scales, blocks.codes, blocks.shape)
+        assert np.isnan(axs6.decode(nan)).all()
+        assert np.isnan(axs6.matmul(nan, blocks)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("if4_e8m0_t16", "elements if4 need a finest scale of blocks that is a real number with"),
+        ("if4_float32", "elements if4 need a finest scale of blocks that is a real number with"),
+        ("if4_ue4m3_t16", "a selector needs a scale with a sign bit to spare, which ue4m3 has not"),
+        (
+            "e2m1fn+e2m3fn_e4m3fn_t16",
+            "two elements of a selection must have one width, not 4 and 6",
+        ),
+        ("e2m1fn+int4_e4m3fn_t16", "two elements of a selection must have the same largest"),
+        ("if4_mse", "mse is not for elements that a scale selects"),
+    ],
+)
+def test_other_selections_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"is no block format: {message}"):
+        block_format(text)
+
+
+def test_a_selection_needs_two_plain_elements() -> None:
+    with pytest.raises(ValueError, match=r"^a selection needs two elements without NaN"):
+        Selected(IF4, IF4)  # type: ignore[arg-type]
