@@ -342,7 +342,8 @@ class RowEncoder:
         second = selects(self.fmt.element, x, judged)
         bits = second.reshape(scales.shape).astype(scales.dtype)
         scales |= bits << scales.dtype.type(level.scale.bits - 1)
-        return np.where(second[:, None], found[1], found[0]).reshape(len(scales), -1)
+        codes = np.where(second[:, None], found[1], found[0])
+        return codes.reshape(len(scales), self.fmt.block * self.fmt.rows)
 
     def _of_parts(
         self, x: Finite, quantiser: Quantiser, words: NDArray[np.uint64] | None

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from axs6.golden import fp32, kulisch
 from axs6.golden.accumulator import Alignment
@@ -329,7 +329,7 @@ def _sum_at(
 
 
 def _own_term(
-    terms: Terms, total: fp32.Bits, dtype: type
+    terms: Terms, total: fp32.Bits, dtype: DTypeLike
 ) -> tuple[Integers, NDArray[Any], Integers]:
     """The accumulator as a term: its exponent, and the integer and exponent that it is.
 

@@ -220,7 +220,9 @@ def values(blocks):
     blocks = blocks.untiled
     zero = 0 if blocks.zero_points is None else int(blocks.zero_points)
     element = blocks.format.element
-    whole = [(element.integer(c) - zero) * element.unit for c in blocks.codes.ravel().tolist()]
+    whole = [
+        (element.integer(c) - zero) * element.unit for c in blocks.element_codes.ravel().tolist()
+    ]
     for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
         if level.blocked:
             for lane, code in enumerate(np.repeat(codes.ravel(), level.group).tolist()):
@@ -236,7 +238,7 @@ def scale_value(scale, code):
     return (
         Fraction(code)
         if isinstance(scale, Integer)
-        else scale.dtype.integer(code) * scale.dtype.unit
+        else scale.dtype.integer(int(scale.number(np.int64(code)))) * scale.dtype.unit
     )
 
 

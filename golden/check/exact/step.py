@@ -23,7 +23,7 @@ class Term(NamedTuple):
     counts: bool = False
 
 
-class Step(NamedTuple):
+class SumStep(NamedTuple):
     """What a step adds.
 
     Args:
@@ -37,14 +37,14 @@ class Step(NamedTuple):
     factors: list[tuple[Value, ...]]
 
 
-def stepped(running: int, step: Step, accumulator: Accumulator) -> int:
+def stepped(running: int, step: SumStep, accumulator: Accumulator) -> int:
     """Pattern of the running sum after a step."""
     output = accumulator.output
     if accumulator.pairs:
         sums = [_product(x, y, accumulator) for x, y in step.factors]
         while len(sums) > 1:
             pairs = [sums[i : i + 2] for i in range(0, len(sums), 2)]
-            sums = [_sum(*x, accumulator) if len(x) == 2 else x[0] for x in pairs]
+            sums = [_sum(x[0], x[1], accumulator) if len(x) == 2 else x[0] for x in pairs]
         return _sum(running, sums[0], accumulator)
     before, terms = number(running), step.terms
     if not accumulator.fused:
