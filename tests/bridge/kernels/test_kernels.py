@@ -56,8 +56,8 @@ MULTIPLIED = (
     "mxfp8_e5m2",
     "e5m2inuz_e8m0_t32",
 )
-WIDE = ("nf4", "nf4q6")
-"""Formats whose sums, with FP32 scales of blocks, have more bits than float64."""
+WIDE = ("fp8_block", "nf4", "nf4q6")
+"""Formats whose sums, with the significands of FP32 scales, are wider than the kernels take."""
 SHAPES = ((1, 1, 5), (7, 1, 64), (1, 9, 200), (17, 33, 130))
 
 
@@ -234,10 +234,6 @@ def golden_packed(first: str, second: str) -> list[tuple[Blocks, Blocks, Values]
                 blocks.append(axs6.encode(x, name, nonfinite="propagate" if keep else "error"))
             found.append((*blocks, axs6.matmul(*blocks)))
     return found
-
-
-WIDE = ("fp8_block",)
-"""Formats whose sums, with the significands of FP32 scales, are wider than the kernels take."""
 
 
 @pytest.mark.usefixtures("form")
