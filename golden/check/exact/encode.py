@@ -360,7 +360,10 @@ def _quotient(
     """A real scale before it is rounded to its numbers."""
     level, largest = levels[0], found.definition.element.largest
     if isinstance(level, Real) and level.arithmetic == "bf16":
-        return _fp32(_bf16(fp32(top * _bf16(1 / largest))) * times)
+        reciprocal = _bf16(1 / largest)
+        assert isinstance(reciprocal, Fraction)
+        s = _bf16(fp32(top * reciprocal))
+        return _fp32(s * times) if isinstance(s, Fraction) else s
     s = _fp32(top / (found.definition.element.largest * _largest_factor(levels[1:], found)))
     for factor in above.factors:
         s = _fp32(s / factor) if isinstance(s, Fraction) else s
@@ -409,11 +412,9 @@ def _divide(x: Fraction, above: _Above) -> Fraction:
     return fp32(x * above.reciprocal)
 
 
-def _bf16(x: Fraction) -> Fraction:
-    """BF16 value nearest to `x`, which is below an infinity."""
-    value = float_value(round_to_float(x, BF16), BF16)
-    assert isinstance(value, Fraction)
-    return value
+def _bf16(x: Fraction) -> Value:
+    """BF16 value nearest to `x`, which may be an infinity."""
+    return float_value(round_to_float(x, BF16), BF16)
 
 
 def _fp32(x: Fraction) -> Value:
