@@ -106,7 +106,9 @@ def exponent_sums(definition: Definition) -> int:
 def specials(definition: Definition) -> int:
     """NaN and two infinities, where elements or scales of blocks have NaN."""
     scales = [
-        level.nan if isinstance(level, Exponent) else real_element(level).nan is not None
+        level.nan
+        if isinstance(level, Exponent)
+        else level.single or real_element(level).nan is not None
         for level in in_blocks(definition)
         if isinstance(level, Exponent | Real)
     ]
