@@ -1,8 +1,8 @@
 """Speed of products in accumulators of tensor and matrix cores, beside MMA-Sim in the same run.
 
-Run `python benchmarks/tensor_cores.py` with the extra `peers`. One thread, a fixed seed, FP8 numbers
-of normal distribution, the median of several rounds; results must be equal. A name has a kernel or
-else the golden model alone; ratios are those of the faster one over MMA-Sim.
+Run `python benchmarks/tensor_cores.py` with the extra `peers`. One thread, a fixed seed, FP8
+numbers of normal distribution, the median of several rounds; all results are compared. The ratio
+is the speed of the kernel, or of the golden model where there is none, over that of MMA-Sim.
 """
 
 import statistics
