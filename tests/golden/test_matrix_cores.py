@@ -54,8 +54,8 @@ def test_the_accumulator_of_cdna3_has_a_reach():
 
 
 def test_negative_sums_become_minus_zero():
-    """-2^-159, which is too small for FP32."""
-    a, b = [-two(-16)], [two(-16)]
+    """-2^-159, which is too small for FP32, in the last step: 0 added to -0 is +0."""
+    a, b = [*[0] * 31, -two(-16)], [*[0] * 31, two(-16)]
     for how in ("cdna1", "cdna3", "cdna3_fp8"):
         assert dot(a, b, how, "mxfp8_e5m2", exponents=[-127]) == 1 << 31
         assert dot(a, b, f"{how},minus_zero=false", "mxfp8_e5m2", exponents=[-127]) == 0
