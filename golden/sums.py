@@ -251,7 +251,7 @@ def aligned_twice(terms: Terms, step: StepTerms, total: fp32.Bits) -> Leading:
     own = np.maximum(fp32.split(total)[2] + FP32.fraction_bits, output.emin)  # of zeros too
     largest = np.maximum(top, own)
     right = np.minimum(largest - top, all_bits)
-    _, value, low = _own_term(terms, total, summed.dtype)
+    _, value, low = _own_term(terms, total, summed.dtype.type)
     kept = value >> np.minimum(np.maximum(largest - fraction - low, 0), all_bits)
     if accumulator.reach is not None:
         kept = np.where(own < largest - accumulator.reach, 0, kept)

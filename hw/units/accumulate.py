@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -94,10 +94,11 @@ def step_of(a: Operand, b: Operand, terms: Terms) -> StepTerms:
 
 
 def _taken(step: StepTerms, items: NDArray[np.int64]) -> StepTerms:
-    return StepTerms(
-        [x[:, items] for x in step.digits],
-        *(None if x is None else x[..., items] for x in step[1:]),
-    )
+    def taken(x: NDArray[Any] | None) -> Any:
+        return None if x is None else x[..., items]
+
+    digits = [x[:, items] for x in step.digits]
+    return StepTerms(digits, *map(taken, step[1:]))
 
 
 def _special(a: Operand, b: Operand, lanes: int | None) -> fp32.Bits:
