@@ -276,7 +276,7 @@ def _sum_of_groups(terms: Terms, step: StepTerms) -> tuple[NDArray[Any], Integer
     negative, kept, exponents = _placed(terms, step)
     all_bits = terms.aligned_bits if kept.dtype == object else 63
     sums, tops = [], []
-    for group in range(terms.accumulator.groups):
+    for group in range(min(terms.accumulator.groups, len(exponents))):
         here = slice(group, None, terms.accumulator.groups)
         tops.append(exponents[here].max(axis=0))
         sign = None if negative is None else negative[here]

@@ -23,7 +23,7 @@ class Term(NamedTuple):
     counts: bool = False
 
 
-class Step(NamedTuple):
+class ExactStep(NamedTuple):
     """What a step adds.
 
     Args:
@@ -37,7 +37,7 @@ class Step(NamedTuple):
     factors: list[tuple[Value, ...]]
 
 
-def stepped(running: int, step: Step, accumulator: Accumulator) -> int:
+def stepped(running: int, step: ExactStep, accumulator: Accumulator) -> int:
     """Pattern of the running sum after a step."""
     output = accumulator.output
     if accumulator.pairs:
