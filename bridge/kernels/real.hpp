@@ -90,6 +90,7 @@ struct RealValues {
             for (int i = 0; i < count; ++i) {
                 double value = signed_zero(f, x.q[i], bits[i]) * factor;  // exact
                 if (f.shift_top) value *= bits_of<float>((127 - x.shift[i]) << 23);
+                if (f.divisor > 1) value /= f.divisor;  // further from the middle of two FP32 values
                 to[i] = static_cast<float>(std::clamp(value, -limit, limit));
             }
         };
@@ -198,6 +199,44 @@ inline void shifted_block(const Format& f, const float* x, float reciprocal, uin
         if (std::isinf(x[i])) out.q[i] = std::copysign(f.largest, x[i]);
 }
 
+// Entries of values with the signs that zeros have in a table.
+inline void entries(const Ladder& table, const float* x, int count, float* to) {
+    listed_lanes(table, x, count, to);
+    if (!table.negative_zero) return;
+    for (int i = 0; i < count; ++i) {
+        const bool plain = x[i] == 0 && !table.minus_zero;
+        to[i] = plain ? 0.0f : std::copysign(to[i], x[i]);
+    }
+}
+
+// Integers in the element of the larger merit, the first where both are equal: the merits are those
+// of `axs6.golden.choice`. An infinity has the largest entry, and the merit of the largest value.
+template <int B>
+inline void selected_block(const Format& f, const float* x, float reciprocal, Quantised& out) {
+    constexpr float limit = std::numeric_limits<float>::max();
+    constexpr double FRACTION = 1 << 11;
+    const int count = B ? B : f.block;
+    const float unit = std::ldexp(1.0f, -f.unit);
+    const double over = std::ldexp(f.divisor * FRACTION, -f.unit);
+    const double most = std::ldexp(FRACTION, std::ilogb(f.largest) + 2) - 1;
+    alignas(64) float values[MAX_BLOCK], given[MAX_BLOCK], second[MAX_BLOCK];
+#pragma GCC unroll 1
+    for (int i = 0; i < count; ++i) {
+        values[i] = scaled(std::min(std::fabs(x[i]), limit), reciprocal, limit);
+        given[i] = std::copysign(std::fabs(x[i]) > limit ? x[i] : values[i] * unit, x[i]);
+    }
+    entries(f.ladders[0], given, count, out.q);
+    entries(f.ladders[1], given, count, second);
+    double more = 0;  // of the second element, exactly
+#pragma GCC unroll 1
+    for (int i = 0; i < count; ++i) {
+        const double whole = std::floor(std::min(values[i] * over, most));
+        const double a = std::fabs(out.q[i]), b = std::fabs(second[i]);
+        more += (b - a) * (2 * whole - (a + b) * FRACTION);
+    }
+    if (more > 0) std::memcpy(out.q, second, 4 * count);
+}
+
 template <int B, class Sink>
 void real_block(const Format& f, const Scale& s, float largest, const float* x, float scale,
                 const RowScales& scales, int64_t row, int64_t k, int64_t length,
@@ -211,6 +250,10 @@ void real_block(const Format& f, const Scale& s, float largest, const float* x, 
             shifted_block<B, 4, 8>(f, x, reciprocal, bits, found);
         else
             shifted_block<B, 0, 0>(f, x, reciprocal, bits, found);
+        return sink.template put<B>(f, found, bits, scale, scales.values[row], row, k, length);
+    }
+    if (f.selected()) {
+        selected_block<B>(f, x, reciprocal, found);
         return sink.template put<B>(f, found, bits, scale, scales.values[row], row, k, length);
     }
 #pragma GCC unroll 1
