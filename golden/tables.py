@@ -177,8 +177,8 @@ def ladder(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The entries in units, from the lowest up, and for each but the first the least value for it.
 
-    Least values are counted in 2^unit_exponent: without a divisor in units too. Values of the dtype,
-    which holds the entries and what lies halfway between them, are compared with them exactly.
+    Least values are counted in 2^unit_exponent: without a divisor in units too. Values of the
+    dtype, which holds the entries and what lies halfway between them, are compared exactly.
     """
     plus, minus = sides(table)
     values = np.concatenate([minus.counts[:0:-1] * dtype(-1), plus.counts.astype(dtype)])
