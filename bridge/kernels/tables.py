@@ -48,7 +48,7 @@ class Ladder(ctypes.Structure):
             negative_zero=part.has_negative_zero,
             minus_zero=part.signed_zero,
             lowest=values[0],
-            bounds=numbers(*bounds),
+            bounds=numbers(*bounds, *[np.inf] * (STEPS_MAX - len(bounds))),
             step=numbers(*np.diff(values)),
         )
 
