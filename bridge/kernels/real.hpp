@@ -218,7 +218,8 @@ inline double more_merit(const Format& f, const float* x, double over, const flo
                          const float* second) {
     constexpr int COUNT = 8;  // sums side by side
     constexpr float HALF = 1 << 10;
-    const double most = 4 * HALF * power(std::ilogb(f.largest)) * 2 - 1;
+    const auto top = static_cast<int>(bits_of<uint32_t>(f.largest) >> 23) - 127;
+    const double most = 8 * HALF * power(top) - 1;
     const int count = B ? B : f.block;
     double terms[MAX_BLOCK], sums[COUNT] = {}, total = 0;
 #pragma GCC unroll 1
@@ -251,7 +252,12 @@ inline void selected_block(const Format& f, const float* x, float reciprocal, Qu
     entries<B>(f.ladders[0], given, count, out.q);
     entries<B>(f.ladders[1], given, count, second);
     const double over = f.divisor * power(FRACTION - f.unit);
-    if (more_merit<B>(f, values, over, out.q, second) > 0) std::memcpy(out.q, second, 4 * count);
+    // A mask, since no processor predicts which is better.
+    const uint32_t better = more_merit<B>(f, values, over, out.q, second) > 0 ? ~0u : 0;
+    for (int i = 0; i < count; ++i) {
+        const auto a = bits_of<uint32_t>(out.q[i]), b = bits_of<uint32_t>(second[i]);
+        out.q[i] = bits_of<float>(a ^ ((a ^ b) & better));
+    }
 }
 
 template <int B, class Sink>
