@@ -3,7 +3,7 @@
 import csv as writer
 import io
 
-from axs6.studies.figure import STYLE, check_kind
+from axs6.studies.figure import STYLE, check_kind, number_ticks
 from axs6.studies.language.perplexity import Study
 
 COLUMNS = ("setting", "bits", "perplexity", "error", "ratio", "ratio_error", "seconds")
@@ -48,8 +48,7 @@ def picture(study: Study, kind: str = "svg") -> bytes:
             [row.ratio for row in rows], places, xerr=errors, fmt="o", markersize=4, capsize=2
         )
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_formatter(lambda value, _: "")
+        number_ticks(axes.xaxis)
         axes.set_yticks(places, [row.name for row in rows])
         axes.invert_yaxis()
         axes.grid(visible=True, axis="x", color="0.9", linewidth=0.6)
