@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -131,7 +132,7 @@ def _surroundings(
         places = axes.transData.transform(steps)
         turns = np.stack([places[1:, 0], places[:-1, 1]], -1)
         ends = [p for pair in zip(places[:-1], turns, strict=True) for p in pair] + [places[-1]]
-        for start, end in zip(ends[:-1], ends[1:], strict=True):
+        for start, end in pairwise(ends):
             count = max(2, int(np.abs(end - start).max() / (4 * scale)))
             found.append(np.linspace(start, end, count))
             costs.append(np.full(count, COVERED_LINE))
@@ -181,11 +182,12 @@ def _samples(centre: NDArray[np.float64], boxes: Boxes) -> NDArray[np.float64]:
     return centre + (nearest - centre)[:, None] * np.linspace(0.15, 1, 12)[:, None]
 
 
-def _overlap(boxes: Boxes, other: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return (boxes[:, :2] < other[2:]).all(-1) & (boxes[:, 2:] > other[:2]).all(-1)
+def _overlap(boxes: Boxes, other: NDArray[np.float64]) -> Any:
+    apart = (boxes[:, :2] >= other[2:]) | (boxes[:, 2:] <= other[:2])
+    return ~np.any(apart, axis=-1)
 
 
-def _inside(lines: NDArray[np.float64], box: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _inside(lines: NDArray[np.float64], box: NDArray[np.float64]) -> Any:
     """Which lines pass through a box."""
     return ((lines > box[:2]) & (lines < box[2:])).all(-1).any(-1)
 

@@ -43,9 +43,33 @@ Clock = Annotated[
 
 Rows = Annotated[int | None, typer.Option(help="Rows of a matmul tile.", metavar="R")]
 Columns = Annotated[int | None, typer.Option(help="Columns of a matmul tile.", metavar="C")]
-Json = Annotated[
-    str | None, typer.Option(help="Write the figures as JSON to this file, or - for stdout.")
-]
+Group = Mapping[str, Any]
+"""Options that go together, by their names: each an annotation, or one with its default value."""
+
+RESULTS: Group = {
+    "json": Annotated[
+        str | None,
+        typer.Option(
+            help="Write the figures as JSON to this file, or - for stdout.", metavar="FILE"
+        ),
+    ],
+    "csv": Annotated[
+        str | None,
+        typer.Option(
+            help="Write the table as CSV, with unrounded values, to this file, or - for stdout.",
+            metavar="FILE",
+        ),
+    ],
+    "latex": Annotated[
+        str | None,
+        typer.Option(
+            help="Write the table as LaTeX, for the package booktabs, to this file, or - for "
+            "stdout.",
+            metavar="FILE",
+        ),
+    ],
+}
+"""The options of `axs6.commands.results.ResultFiles`."""
 
 Jobs = Annotated[int, typer.Option(help="Number of designs synthesised in parallel.", metavar="N")]
 
@@ -92,9 +116,6 @@ LayoutOption = typer.Option(
     metavar="LAYOUT", help="Layout of the weights, one of the kind's.", show_default="by the format"
 )
 """The option --layout of a checkpoint."""
-
-Group = Mapping[str, Any]
-"""Options that go together, by their names: each an annotation, or one with its default value."""
 
 SYNTHESIS: Group = {
     "target": (
@@ -151,7 +172,7 @@ REPORT: Group = {
             help="Write the report as Markdown to this file, with its pictures next to it."
         ),
     ],
-    "json": Json,
+    **RESULTS,
 }
 """The options of `axs6.commands.report.ReportFiles`."""
 

@@ -1,22 +1,9 @@
-"""The figures of a study of perplexity as CSV and as a picture."""
+"""The picture of a study of perplexity."""
 
-import csv as writer
 import io
 
 from axs6.studies.figure import STYLE, check_kind, number_ticks
 from axs6.studies.language.perplexity import Study
-
-COLUMNS = ("setting", "bits", "perplexity", "error", "ratio", "ratio_error", "seconds")
-
-
-def csv(study: Study) -> str:
-    """A line for each setting, FP32 first, with a header; missing errors are empty."""
-    text = io.StringIO()
-    table = writer.writer(text, lineterminator="\n")
-    table.writerow(COLUMNS)
-    for row in study.rows:
-        table.writerow([row.name, *(getattr(row, name) for name in COLUMNS[1:])])
-    return text.getvalue()
 
 
 def picture(study: Study, kind: str = "svg") -> bytes:

@@ -15,7 +15,7 @@ from axs6.synth.pages.conditions import (
     telling,
     telling_growth,
 )
-from axs6.synth.pages.document import Block, Page, Picture, Section, Table
+from axs6.synth.pages.document import Block, Page, Picture, Section
 from axs6.synth.pages.energy import LEFT_OUT, energy_table, energy_title
 from axs6.synth.pages.icicle import icicle
 from axs6.synth.pages.labels import label
@@ -29,6 +29,7 @@ from axs6.synth.pages.tables import (
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.growth import Growth, numeric, series
 from axs6.synth.sweep.points import Measured, Point, Result, Sweep
+from axs6.tables import text_table
 
 Pair = tuple[Point, Measured]
 
@@ -61,7 +62,7 @@ def page(
     rows = [["made by", shlex.join(command)]] if command else []
     rows += [["axs6", version("axs6")], *([name, tool] for name, tool in sweep.tools.items())]
     title = f"What {_listed(sweep.units)} takes"
-    return Page(title, Table(["", ""], rows, left=2), sections)
+    return Page(title, text_table(["", ""], rows, left=2), sections)
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -84,7 +84,11 @@ def _draw(axes: Any, box: Box, share: float, value: str) -> None:
     from matplotlib.patches import Rectangle
 
     tint = 0.5 if box.whole else 0.3
-    for look in ({"facecolor": box.colour, "alpha": tint}, {"fill": False, "edgecolor": INK}):
+    looks: tuple[dict[str, Any], ...] = (
+        {"facecolor": box.colour, "alpha": tint},
+        {"fill": False, "edgecolor": INK},
+    )
+    for look in looks:
         axes.add_patch(Rectangle((box.level, box.top), 0.97, box.size, linewidth=0.5, **look))
     room = share * HEIGHT / LINE
     if room >= 1:

@@ -1,6 +1,6 @@
 """Names in pictures cover nothing, and each is read as that of its own point."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def test_a_name_keeps_off_a_line_of_steps() -> None:
     (text,) = place_names(found, [("format", 0.5, 0.52)], steps=steps)
     box = Bare.of(text)
     corners = found.transData.transform([(0.5, 0.5), (0.5, 0.52), (0.8, 0.52)])
-    for start, end in zip(corners[:-1], corners[1:], strict=True):
+    for start, end in pairwise(corners):
         assert not any(box.contains(*(start + (end - start) * t)) for t in np.linspace(0, 1, 50))
 
 

@@ -163,7 +163,7 @@ def test_pictures_say_what_they_show() -> None:
 def test_fitted_lines_have_their_equations() -> None:
     found = made("block_dot", {"block": (8, 16, 32)}, lambda block: 3 * block - 2)
     svg = pictures.growth([growth(found)[0]])
-    assert ">3 · block − 2</text>" in svg
+    assert ">3 · block \N{MINUS SIGN} 2</text>" in svg
     many = [each for each in growth(grid()) if each.axis == "block"]
     assert ">stages = 0: 3 · block + 0</text>" in pictures.growth(many)
 
