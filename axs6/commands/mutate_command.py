@@ -53,11 +53,8 @@ def run(
         if each.decision.numbers is not None:
             item = ", ".join(f"{name} = {x}" for name, x in each.decision.numbers.items())
             out.print(f"       killed by {item}", highlight=False)
-    row: dict[str, Any] = {
-        **found.to_dict(),
-        "mutants": found.total,
-        **{str(each): count for each, count in counts.items()},
-    }
+    row: dict[str, Any] = {**found.to_dict(), "mutants": found.total}
+    row |= {str(each): count for each, count in counts.items()}
     columns = [
         words("unit"),
         Column("parameters", None),

@@ -76,7 +76,11 @@ class FormatComparison(Tabular):
         """A row for each format; marks refer to the footnotes of `notes`."""
         reasons = self.reasons
         rows = [
-            {**found, **{name: marked(cell, reasons) for name, cell in row.items()}}
+            {
+                **found,
+                **{name: marked(cell, reasons) for name, cell in row.items()},
+                "missing": found["missing"] or None,
+            }
             for found, row in zip(self.to_dict()["formats"], self.rows.values(), strict=True)
         ]
         more = [Column("string", None), *self.columns, Column("missing", None)]
