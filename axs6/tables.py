@@ -115,6 +115,11 @@ def table_of(
     return Table(columns, [[row.get(x.name) for x in columns] for row in rows], notes)
 
 
+def facts_table(facts: Mapping[str, Any]) -> Table:
+    """A table of two columns: what something is, in a notebook."""
+    return Table([words("", ""), Column("", "", str)], [*facts.items()])
+
+
 def rich_table(table: Table, ruled: bool = True) -> "RichTable":
     """The table for a terminal, with or without lines below the headings and at its end."""
     from rich.box import SIMPLE_HEAD

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.options import REPORT, RUNS, with_options
 from axs6.commands.packages import need
 
@@ -40,6 +41,7 @@ def run(
             help="Block formats, names or strings, separated by blanks or commas.",
             show_default="all named formats",
             metavar="[FORMATS]...",
+            autocompletion=format_names,
         ),
     ] = None,
     columns: Annotated[

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.options import RESULTS, with_options
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def run(
             help="A container that `axs6 encode` wrote, a checkpoint (a file, or a folder of "
             ".safetensors files or with an .onnx file), or a block format: a name that "
             "`axs6 list --formats` shows, or a string such as e4m3fn_e8m0_t32. A file of that "
-            "name takes precedence."
+            "name takes precedence.",
+            autocompletion=format_names,
         ),
     ],
     show_bytes: Annotated[

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.options import RESULTS, one_format, with_options
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def run(
         typer.Option(
             help="Show which units take this block format or pair, and why others refuse it.",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     *,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import units
 from axs6.commands.options import RESULTS, UNIT_OPTIONS, with_options
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ TARGETS = ("generic", "sky130")
 """Targets whose netlists are proved: those of gates."""
 
 
-def _known(unit: str) -> str:
+def _known(context: typer.Context, unit: str) -> str:
+    if context.resilient_parsing:
+        return unit
     from axs6.hw.registry import find
     from axs6.proof.components import COMPONENTS
 
@@ -36,6 +39,7 @@ def run(
             "fp32_convert, fp32_divide, fp32_multiply, fp32_quotient.",
             callback=_known,
             metavar="UNIT",
+            autocompletion=units,
         ),
     ],
     *,
@@ -43,7 +47,8 @@ def run(
     target: Annotated[
         str | None,
         typer.Option(
-            help="Also prove the netlists of synthesis for this target: generic or sky130."
+            help="Also prove the netlists of synthesis for this target: generic or sky130.",
+            autocompletion=lambda: TARGETS,
         ),
     ] = None,
     liberty: Annotated[

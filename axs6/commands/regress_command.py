@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import units
 from axs6.commands.options import RESULTS, UNIT_OPTIONS, with_options
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ LARGE = 100_000_000
 
 @with_options(parameters=UNIT_OPTIONS, results=RESULTS)
 def run(
-    units: Annotated[list[str] | None, typer.Argument(help="Units; all units by default.")] = None,
+    units: Annotated[
+        list[str] | None, typer.Argument(help="Units; all units by default.", autocompletion=units)
+    ] = None,
     *,
     parameters: dict[str, Any],
     simulator: Annotated[str, typer.Option(help="verilator or icarus.")] = "verilator",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import accumulator_names, format_names
 from axs6.commands.options import RESULTS, RUNS, SEVERAL, with_options
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def accumulators(
             help=SEVERAL,
             show_default="mxfp8_e4m3, mxfp4, mx9, axs6",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     names: Annotated[
@@ -33,6 +35,7 @@ def accumulators(
         typer.Option(
             "--accumulator",
             help="Accumulator whose fraction is varied; can be repeated.",
+            autocompletion=accumulator_names,
             show_default="blackwell; blackwell,promote=4; paper",
             metavar="NAME",
         ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.options import RESULTS, SEVERAL, Columns, Rows, given, with_options
 from axs6.commands.packages import need
 
@@ -31,6 +32,7 @@ def accuracy(
             help=SEVERAL,
             show_default="axs6 in blocks of 8, 16 and 32",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     block: Annotated[

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.options import RESULTS, SEVERAL, Jobs, with_options
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def pareto(
             help=f"{SEVERAL} They are measured again if the file has them.",
             show_default="all formats missing in the file",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     most: Annotated[

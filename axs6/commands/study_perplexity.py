@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.language import (
     SHARED,
     Formats,
@@ -34,7 +35,11 @@ FILES = ("perplexity.json", "perplexity.csv", *PICTURES)
 SETTING: Group = {
     "kv": Annotated[
         str | None,
-        typer.Option(help="Block format of the key-value cache.", metavar="FORMAT"),
+        typer.Option(
+            help="Block format of the key-value cache.",
+            metavar="FORMAT",
+            autocompletion=format_names,
+        ),
     ],
     **SHARED,
     "head": (

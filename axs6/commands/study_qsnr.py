@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.options import RESULTS, SEVERAL, with_options
 
 
@@ -17,6 +18,7 @@ def qsnr(
             help=SEVERAL,
             show_default="named formats and a few more",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     vectors: Annotated[int, typer.Option(help="Vectors of 1,024 values.", metavar="N")] = 10_000,

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.options import RESULTS, RUNS, SEVERAL, with_options
 
 
@@ -17,6 +18,7 @@ def scales(
             help=SEVERAL,
             show_default="named formats with an exponent",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     columns: Annotated[

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.language import (
     ModelFile,
     Tasks,
@@ -26,7 +27,12 @@ def sensitivity(
     model: ModelFile,
     format: Annotated[
         list[str],
-        typer.Option("--format", help="Block format, a name or a string.", metavar="FORMAT"),
+        typer.Option(
+            "--format",
+            help="Block format, a name or a string.",
+            metavar="FORMAT",
+            autocompletion=format_names,
+        ),
     ],
     part: Annotated[
         str, typer.Option(help="Operands in the format: weights, activations or both.")
@@ -36,6 +42,7 @@ def sensitivity(
         typer.Option(
             help="Wider format of the most harmful places, in the policy that -o writes.",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     bits: Annotated[

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.options import RESULTS, SEVERAL, with_options
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def run(
             "--format",
             help=f"{SEVERAL} all means every format.",
             metavar="FORMAT",
+            autocompletion=format_names,
             show_default="axs6, and a sample of the others",
         ),
     ] = None,
