@@ -38,7 +38,7 @@ Boxes = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Obstacles:
     """What names should not cover, in pixels: points (N, 2) and what each costs (N,)."""
 
     points: NDArray[np.float64]
@@ -68,7 +68,7 @@ def place_names(
     figure.draw_without_rendering()
     scale = figure.dpi / 72
     at = axes.transData.transform([(x, y) for _, x, y in points])
-    around = _surroundings(axes, at, marks, steps, scale)
+    around = _obstacles(axes, at, marks, steps, scale)
     window = axes.get_window_extent()
     texts = [_text(axes, name, (x, y)) for name, x, y in points]
     sizes = [text.get_window_extent() for text in texts]
@@ -114,13 +114,13 @@ def _text(axes: Any, name: str, point: tuple[float, float]) -> Any:
     )
 
 
-def _surroundings(
+def _obstacles(
     axes: Any,
     at: NDArray[np.float64],
     marks: Sequence[tuple[float, float]],
     steps: Sequence[tuple[float, float]],
     scale: float,
-) -> Surroundings:
+) -> Obstacles:
     """The named points, other marks, and samples of the line that are a few pixels apart."""
     corners = RADIUS * scale * np.array([(0, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)])
     named = (at[:, None] + corners).reshape(-1, 2)
@@ -136,7 +136,7 @@ def _surroundings(
             count = max(2, int(np.abs(end - start).max() / (4 * scale)))
             found.append(np.linspace(start, end, count))
             costs.append(np.full(count, COVERED_LINE))
-    return Surroundings(np.concatenate(found), np.concatenate(costs))
+    return Obstacles(np.concatenate(found), np.concatenate(costs))
 
 
 def _positions(
@@ -151,7 +151,7 @@ def _positions(
     return np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], -1), far
 
 
-def _covered(boxes: Boxes, around: Surroundings) -> NDArray[np.float64]:
+def _covered(boxes: Boxes, around: Obstacles) -> NDArray[np.float64]:
     """What each box costs by what lies in it."""
     x, y = around.points.T
     left, bottom, right, top = (side[:, None] for side in boxes.T)
@@ -167,7 +167,7 @@ def _nearer(
 
 
 def _crossed(
-    centre: NDArray[np.float64], boxes: Boxes, around: Surroundings, scale: float
+    centre: NDArray[np.float64], boxes: Boxes, around: Obstacles, scale: float
 ) -> NDArray[np.float64]:
     """What the lines from a point to the boxes cost by what they cross, but at the point itself."""
     lines = _samples(centre, boxes)

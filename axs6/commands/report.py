@@ -30,7 +30,7 @@ class ReportFiles(ResultFiles):
         """
         if self.html or self.markdown:
             need("matplotlib", "jinja2")
-        super().check(self.html, self.markdown, *others, inputs=inputs)
+        super().check(*others, self.html, self.markdown, inputs=inputs)
 
     def write_pages(self, page: "Callable[[], Page]", out: Console) -> None:
         """Write the pages that are asked for.

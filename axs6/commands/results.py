@@ -46,7 +46,7 @@ class ResultFiles:
         named = [option for option, target in self._targets.items() if target == STDOUT]
         if len(named) > 1:
             raise ValueError(f"one option may name stdout, not both {named[0]} and {named[1]}")
-        check_writable(*self.paths, *others, inputs=inputs)
+        check_writable(*others, *self.paths, inputs=inputs)
 
     def check_no_table(self, what: str) -> None:
         """Raise ValueError if a table is asked for; `what` says what there is in place of one."""
