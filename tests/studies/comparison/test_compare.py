@@ -73,6 +73,19 @@ def test_areas_are_those_of_axs6_area(found: FormatComparison) -> None:
     assert row["delay_ps"] > 500
 
 
+def test_formats_that_choose_scales_have_encoders_that_do() -> None:
+    names = ["int4_e8m0_t8_mse", "int4_e8m0_t8"]
+    found = compare(names, ["cost"])
+    how = {"optimise": None, "adder_cells": False, "fmax": False, "liberty": None}
+    for unit, name in zip(("choice_encoder", "encoder"), names, strict=True):
+        (same,) = sweep(
+            [unit], parameters={"format": name, "dtype": "bf16"}, target="sky130", **how
+        ).results
+        assert same.cached
+        assert same.measured is not None
+        assert found.rows[name]["encoder_area"] == same.measured.figures["area"] > 100
+
+
 def test_what_cannot_be_had_says_why(found: FormatComparison) -> None:
     row = found.rows[REFUSED]
     assert row["dot_area"] == "block must be a power of two from 2 to 128 here, not 1"
