@@ -148,6 +148,7 @@ class Report:
             ImportError: matplotlib is not installed.
         """
         from matplotlib.figure import Figure
+        from matplotlib.ticker import EngFormatter
 
         names = [row.name for row in self.rows]
         places = range(len(names))
@@ -162,6 +163,8 @@ class Report:
         panels[2].barh(places, [row.fp32_bytes for row in self.rows], label="FP32")
         panels[2].barh(places, [row.packed_bytes for row in self.rows], label="AXS-6, packed")
         panels[2].set_xlabel("operand bytes")
+        for counted in panels[1:3]:
+            counted.xaxis.set_major_formatter(EngFormatter(sep=""))
         panels[2].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
         if self.total.cycles:
             panels[3].barh(places, [100 * (row.utilisation or 0.0) for row in self.rows])
