@@ -202,8 +202,12 @@ def _equation(grown: Growth) -> str:
     fit = grown.fit
     of = f"({grown.axis})" if " " in grown.axis else grown.axis
     sign = "+" if fit.intercept >= 0 else "\N{MINUS SIGN}"
-    line = f"{fit.slope:,.4g} · {of} {sign} {abs(fit.intercept):,.4g}"
+    line = f"{_coefficient(fit.slope)} · {of} {sign} {_coefficient(abs(fit.intercept))}"
     return f"{grown.line.name}: {line}" if grown.line.name else line
+
+
+def _coefficient(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _legend(figure: Any, least: int = 2) -> None:

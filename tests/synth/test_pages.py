@@ -164,6 +164,8 @@ def test_fitted_lines_have_their_equations() -> None:
     found = made("block_dot", {"block": (8, 16, 32)}, lambda block: 3 * block - 2)
     svg = pictures.growth([growth(found)[0]])
     assert ">3 · block \N{MINUS SIGN} 2</text>" in svg
+    steep = made("block_dot", {"block": (8, 16, 32)}, lambda block: 24_341 * block)
+    assert ">24,341 · block + 0</text>" in pictures.growth([growth(steep)[0]])
     many = [each for each in growth(grid()) if each.axis == "block"]
     assert ">stages = 0: 3 · block + 0</text>" in pictures.growth(many)
 
