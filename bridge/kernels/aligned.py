@@ -44,7 +44,7 @@ class Steps(ctypes.Structure):
             for name in (
                 *("reduction", "term", "fraction", "point", "offset", "chunk", "floor", "zeros"),
                 *("canceled", "least"),
-                *("fused", "output_fraction", "output_emin", "truncate", "promote"),
+                *("fused", "output_fraction", "output_emin", "truncate", "promote", "scaled"),
             )
         ),
         ("nan", c_uint32),
@@ -56,17 +56,20 @@ class Side(ctypes.Structure):
     """An operand as the kernels read it."""
 
     _fields_ = [
-        *((name, c_void_p) for name in ("lanes", "exponents", "significands")),
+        *((name, c_void_p) for name in ("lanes", "exponents", "significands", "scales")),
         *((name, c_int64) for name in ("rows", "blocks", "block", "fraction")),
     ]
 
     @classmethod
     def of(cls, x: Packed, form: IntegerForm, arrays: Arrays) -> Self:
-        """An operand whose lanes, exponents and significands are `arrays`."""
+        """An operand whose lanes, exponents, significands and scales are `arrays`."""
         _, rows, blocks = x.shape
         element = form.format.element
         fraction = element.fraction_bits if form.apart and not element.fixed else FIXED
-        return cls(*(a.ctypes.data for a in arrays), rows, blocks, form.format.block, fraction)
+        addresses = [a.ctypes.data for a in arrays]
+        if not form.scaled:
+            addresses.append(None)
+        return cls(*addresses, rows, blocks, form.format.block, fraction)
 
 
 class RowGroup(ctypes.Structure):
@@ -130,6 +133,7 @@ def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Ste
         output_emin=accumulator.output.emin,
         truncate=accumulator.rounding is Rounding.TOWARD_ZERO,
         promote=accumulator.promote or 0,
+        scaled=accumulator.scaled,
         nan=accumulator.nan,
         largest=float(accumulator.output.largest),
     ), doubles
@@ -187,8 +191,15 @@ def outer_scales(a: Packed, b: Packed) -> list[NDArray[np.float32] | None]:
 
 
 def _arrays(x: Packed, form: IntegerForm) -> Arrays:
-    """Lanes in FP32, and the exponents and significands of the scales of blocks."""
+    """Lanes in FP32, and the exponents and significands of the scales of blocks.
+
+    Beside a scaled form, which has none of them, the scales as float64.
+    """
     exponents = np.zeros(x.shape, np.int32)
+    unit = form.offset - fp32.scale_bits(form.divisor)
+    if form.scaled:
+        ones = np.ones(x.shape, np.float32)
+        return x.in_lanes(FLOAT), exponents, ones, np.ldexp(x.factors, -unit)
     for level in form.format.blocked:
         scale = level.scale
         if isinstance(scale, Exponent):
@@ -197,14 +208,14 @@ def _arrays(x: Packed, form: IntegerForm) -> Arrays:
             values = np.ldexp(x.factors, -x.layout.offset)
             _, above = np.frexp(np.nan_to_num(values))
             exponents += np.maximum(above - 1 - scale.dtype.emin, 0)
-    unit = form.offset - fp32.scale_bits(form.divisor)
     significands = np.ldexp(x.factors, -(exponents + unit)).astype(np.float32)
     return x.in_lanes(FLOAT), exponents, significands
 
 
 def _right(x: Packed, form: IntegerForm, shape: Shape, zeros: bool) -> tuple[Arrays, Arrays]:
     """The arrays of the right operand, and its panels; cached, since weights are reused."""
-    if (zeros, form.apart) not in x.aligned:
+    key = (zeros, form.apart, form.scaled)
+    if key not in x.aligned:
         arrays = _arrays(x, form)
         side = Side.of(x, form, arrays)
         panels, length = -(-shape.columns // PANEL), shape.blocks * shape.block
@@ -218,5 +229,5 @@ def _right(x: Packed, form: IntegerForm, shape: Shape, zeros: bool) -> tuple[Arr
         library().axs6_pack_aligned(
             ctypes.byref(side), ctypes.byref(group), zeros, ctypes.byref(shape)
         )
-        x.aligned[zeros, form.apart] = arrays, out
-    return x.aligned[zeros, form.apart]
+        x.aligned[key] = arrays, out
+    return x.aligned[key]

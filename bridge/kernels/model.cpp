@@ -155,7 +155,8 @@ struct AlignedOperands {
 
 Side matrix(const Side& x, int64_t rows, int64_t g) {
     const int64_t blocks = g * rows * x.blocks;
-    return {x.lanes + blocks * x.block, x.exponents + blocks, x.significands + blocks, rows,
+    const double* scales = x.scales ? x.scales + blocks : nullptr;
+    return {x.lanes + blocks * x.block, x.exponents + blocks, x.significands + blocks, scales, rows,
             x.blocks, x.block, x.fraction};
 }
 

@@ -38,6 +38,11 @@ def check_hardware(terms: Terms) -> Terms:
         ValueError: there is none; the message says what it lacks.
     """
     accumulator = terms.accumulator
+    if accumulator.scaled:
+        raise ValueError(
+            f"{accumulator} has no hardware: scaled needs a fused multiply-add in FP32, which no "
+            "unit has"
+        )
     if accumulator.fraction is None and accumulator.fused and terms.step > 1:
         raise ValueError(
             f"{accumulator} has no hardware for these formats: its steps must have one exponent, "

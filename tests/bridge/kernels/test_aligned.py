@@ -31,10 +31,20 @@ FLOATS = ("mxfp8_e4m3", "mxfp8_e5m2", "fp8_e5m2", "mxfp4", "e5m2inuz_e8m0_t32")
 OTHERS = ("axs6", "mx9", "mxint8", "nvfp4", "vsq8", "uint8")
 MIXED = (("mxfp8_e4m3", "mxfp8_e5m2"), ("mxfp8_e5m2", "axs6"), ("mxint8", "mxfp4"))
 
+SCALED = [
+    *((name, name, "hopper_fp8_scaled") for name in ("fp8_block_t128", "e5m2_bfloat16_t128")),
+    *(
+        (name, name, f"{how},promote=1,scaled=true")
+        for name in ("mxfp8_e5m2", "axs6", "int8_float32_t32")
+        for how in ("hopper_fp8", "fp32", "paper,reduction=none")
+    ),
+]
+
 SAMPLED = [
     *((name, name, how) for name in FLOATS for how in (*NAMED[1:], *CHANGED)),
     *((name, name, how) for name in OTHERS for how in ("paper", "blackwell_fp4", "hopper_fp8")),
     *((*pair, how) for pair in MIXED for how in ("ampere", "paper")),
+    *SCALED,
 ]
 WIDE = [
     (*pair, how)
