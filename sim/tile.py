@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.dot import check_operands
-from axs6.golden.scale_factor import ScaleFactor
 from axs6.golden.formats import BlockFormat, Rule, ScaleChoice, name_of
+from axs6.golden.scale_factor import ScaleFactor
 from axs6.hw.core.layouts import plural, scale_names
 from axs6.hw.registry import find
 from axs6.hw.units.dot import parts_of

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.scale_factor import ScaleFactor
 from axs6.golden.formats import BlockFormat
+from axs6.golden.scale_factor import ScaleFactor
 from axs6.hw.core.layouts import fields as layout_fields
 from axs6.hw.core.layouts import filled_layout, outer_names
 from axs6.hw.core.parameters import formats_of_operands
