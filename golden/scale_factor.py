@@ -38,8 +38,7 @@ class ScaleFactor:
         for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
             if not level.blocked:
                 product = product.times(level.scale, codes.reshape(-1, 1))
-        fields = (product.significand, product.exponent, product.nan)
-        return cls(*np.broadcast_arrays(*fields))
+        return product
 
     @classmethod
     def of_blocks(cls, blocks: Blocks) -> list[Self]:
@@ -64,7 +63,7 @@ class ScaleFactor:
             _, own, lowest = split(scale.dtype, codes)
             significand, exponent = significand * own.view(np.int64), exponent + lowest
         nan = self.nan | (codes == scale.nan_code if scale.nan_code is not None else False)
-        return replace(self, significand=significand, exponent=exponent, nan=nan)
+        return type(self)(*np.broadcast_arrays(significand, exponent, nan))
 
     def product(self, other: "ScaleFactor", rows: slice, columns: slice) -> fp32.Bits:
         """FP32 patterns of this[m] * other[n], rounded once to nearest even; the canonical NaN."""

@@ -23,6 +23,7 @@ struct Accumulator {
     int32_t output_fraction, output_emin, truncate;
     int32_t promote;          // steps, or 0
     int32_t scaled;           // whether scales of blocks multiply what is promoted
+    int32_t narrow;           // whether `TruncatedProduct` has them
     uint32_t nan;
     double largest;           // of the output
 };
@@ -379,11 +380,16 @@ struct AlignedProduct {
             if (!how.scaled) promote(total[0], promoted[0], R);
             std::memcpy(total, promoted, sizeof total);
         }
-        for (int i = 0; i < count; ++i)
-            for (int64_t n = 0; n < width; ++n) {
-                const float x = finish.of(total[i][n], row + i, panel * PANEL + n);
-                y[(row + i) * b.rows + panel * PANEL + n] = x == x ? x : bits_of<float>(how.nan);
-            }
+        for (int i = 0; i < count; ++i) put(row + i, panel, PANEL, total[i]);
+    }
+
+    // Write some sums of a row, from the first column of a panel on.
+    void put(int64_t row, int64_t panel, int64_t columns, const float* total) const {
+        const int64_t first = panel * PANEL;
+        for (int64_t n = 0; n < std::min(columns, b.rows - first); ++n) {
+            const float x = finish.of(total[n], row, first + n);
+            y[row * b.rows + first + n] = x == x ? x : bits_of<float>(how.nan);
+        }
     }
 
     static void promote(float* total, float* promoted, int rows) {

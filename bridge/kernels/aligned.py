@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator, Alignment
-from axs6.golden.formats import BlockFormat, Exponent, Real
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Real
 from axs6.golden.operands import IntegerForm
 from axs6.golden.rounding import Rounding
 from axs6.golden.sums import NOTHING
@@ -28,6 +28,9 @@ FIELD_MAX = 62
 PRODUCT_BITS = 96
 """Maximum bits of products of lanes, exponents included."""
 
+NARROW_BITS = 80
+"""Maximum bits of products of lanes whose sums have no exponent too large for FP32."""
+
 WORD_LANES = 4
 """Lanes whose exponents lie in a word."""
 
@@ -44,7 +47,7 @@ class Steps(ctypes.Structure):
             for name in (
                 *("reduction", "term", "fraction", "point", "offset", "chunk", "floor", "zeros"),
                 *("canceled", "least"),
-                *("fused", "output_fraction", "output_emin", "truncate", "promote", "scaled"),
+                *("fused", "output_fraction", "output_emin", "truncate", "promote", "scaled", "narrow"),
             )
         ),
         ("nan", c_uint32),
@@ -134,9 +137,35 @@ def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Ste
         truncate=accumulator.rounding is Rounding.TOWARD_ZERO,
         promote=accumulator.promote or 0,
         scaled=accumulator.scaled,
+        narrow=_is_narrow(terms),
         nan=accumulator.nan,
         largest=float(accumulator.output.largest),
     ), doubles
+
+
+def _is_narrow(terms: Terms) -> bool:
+    """Whether FP32 holds all sums in units of products of lanes, none of them subnormal.
+
+    Products of single lanes, without scales of blocks, in an accumulator that is truncated with
+    them, as in tensor cores.
+    """
+    accumulator, output = terms.accumulator, terms.accumulator.output
+    if accumulator.fraction is None or not accumulator.fused or terms.lanes > 1:
+        return False
+    if accumulator.alignment is not Alignment.ZERO or accumulator.rounding is Rounding.NEAREST:
+        return False
+    forms = (terms.a, terms.b)
+    bits = sum(x.bound.bit_length() + int(x.fields.max()) for x in forms)
+    lowest = terms.offset + terms.point - accumulator.fraction
+    return (
+        terms.a.apart
+        and not any(x.levels for x in forms)
+        and output is not None
+        and (output.exponent_bits, output.bias) == (FP32.exponent_bits, FP32.bias)
+        and terms.aligned_bits <= FLOAT32_BITS
+        and bits <= NARROW_BITS
+        and lowest >= max(accumulator.least or NOTHING, FP32.emin)
+    )
 
 
 def _fits(form: IntegerForm) -> bool:

@@ -1,10 +1,10 @@
 // Functions that Python calls, by ctypes. Arrays are contiguous.
-#include "aligned.hpp"
 #include "digest.hpp"
 #include "doubles.hpp"
 #include "encode.hpp"
 #include "real.hpp"
 #include "tiles.hpp"
+#include "truncated.hpp"
 
 using namespace axs6;
 
@@ -174,6 +174,8 @@ void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Sh
                   {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
                    o.b_outer ? o.b_outer + g * s.columns : nullptr, nullptr, s.columns},
                   y + g * s.rows * s.columns};
+              if constexpr (HAS_TRUNCATED && sizeof(Real) == sizeof(float))
+                  if (how.narrow) return TruncatedProduct{product}.run(row, rows, from, to);
               product.run(row, rows, from, to);
           });
 }
