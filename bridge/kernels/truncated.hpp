@@ -77,7 +77,7 @@ struct TruncatedProduct {
         for (int64_t p = 0; p < COLUMNS / PANEL; ++p)
             for (int64_t w = first / 4; w < last / 4; ++w) {
                 int32_t* to = out + (w - first / 4) * COLUMNS + p * PANEL;
-                std::fill(to, to + PANEL, int32_t{NO_FIELD & 255} * 0x01010101);
+                std::fill(to, to + PANEL, static_cast<int32_t>(uint32_t{NO_FIELD & 255} * 0x01010101u));
                 if (p >= panels) continue;
                 const auto group = whole.right.at(panel + p, whole.a.length(), whole.a.blocks);
                 std::memcpy(to, group.fields + w * PANEL, sizeof(int32_t) * PANEL);
@@ -111,7 +111,7 @@ struct TruncatedProduct {
             minus[v] = add_truncated(before < none ? -before : none, one, base);
         }
         for (int64_t l = 0; l < lanes; ++l, columns += 3 * COLUMNS) {
-            const Floats left = Floats{} + magnitudes[l];
+            const auto left = (Floats)repeat(bits_of<int32_t>(magnitudes[l]));
             const float* at = columns + starts[l];
             for (int v = 0; v < VECTORS; ++v) {
                 plus[v] = add_truncated(left, load(at + v * W), plus[v]);
