@@ -47,7 +47,8 @@ class Steps(ctypes.Structure):
             for name in (
                 *("reduction", "term", "fraction", "point", "offset", "chunk", "floor", "zeros"),
                 *("canceled", "least"),
-                *("fused", "output_fraction", "output_emin", "truncate", "promote", "scaled", "narrow"),
+                *("fused", "output_fraction", "output_emin", "truncate", "promote"),
+                *("scaled", "narrow"),
             )
         ),
         ("nan", c_uint32),
@@ -157,6 +158,7 @@ def _is_narrow(terms: Terms) -> bool:
     forms = (terms.a, terms.b)
     bits = sum(x.bound.bit_length() + int(x.fields.max()) for x in forms)
     lowest = terms.offset + terms.point - accumulator.fraction
+    least = FP32.emin if accumulator.least is None else max(accumulator.least, FP32.emin)
     return (
         terms.a.apart
         and not any(x.levels for x in forms)
@@ -164,7 +166,7 @@ def _is_narrow(terms: Terms) -> bool:
         and (output.exponent_bits, output.bias) == (FP32.exponent_bits, FP32.bias)
         and terms.aligned_bits <= FLOAT32_BITS
         and bits <= NARROW_BITS
-        and lowest >= max(accumulator.least or NOTHING, FP32.emin)
+        and lowest >= least
     )
 
 
