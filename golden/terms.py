@@ -46,8 +46,8 @@ class Terms:
         """Terms of these formats: products, where elements have exponents that count."""
         single = accumulator.fraction is not None and accumulator.term is None
         apart = (single or accumulator.pairwise) and not (a.element.fixed and b.element.fixed)
-        forms = (IntegerForm(x, apart, accumulator.scaled) for x in (a, b))
-        return cls(*forms, accumulator)
+        left, right = (IntegerForm(x, apart, accumulator.scaled) for x in (a, b))
+        return cls(left, right, accumulator)
 
     def __post_init__(self) -> None:
         a, b = ([int(x.group) for x in form.format.blocked] for form in (self.a, self.b))

@@ -70,10 +70,9 @@ class Side(ctypes.Structure):
         _, rows, blocks = x.shape
         element = form.format.element
         fraction = element.fraction_bits if form.apart and not element.fixed else FIXED
-        addresses = [a.ctypes.data for a in arrays]
-        if not form.scaled:
-            addresses.append(None)
-        return cls(*addresses, rows, blocks, form.format.block, fraction)
+        scales = arrays[3].ctypes.data if form.scaled else None
+        addresses = (a.ctypes.data for a in arrays[:3])
+        return cls(*addresses, scales, rows, blocks, form.format.block, fraction)
 
 
 class RowGroup(ctypes.Structure):

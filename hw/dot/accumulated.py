@@ -38,11 +38,6 @@ def check_hardware(terms: Terms) -> Terms:
         ValueError: there is none; the message says what it lacks.
     """
     accumulator = terms.accumulator
-    if accumulator.scaled:
-        raise ValueError(
-            f"{accumulator} has no hardware: scaled needs a fused multiply-add in FP32, which no "
-            "unit has"
-        )
     if accumulator.fraction is None and accumulator.fused and terms.step > 1:
         raise ValueError(
             f"{accumulator} has no hardware for these formats: its steps must have one exponent, "
@@ -197,6 +192,10 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
     parsed = accumulator_of(accumulator)
     if parsed == Accumulator():
         return None
+    if parsed.scaled:
+        raise ValueError(
+            f"{parsed} has no hardware: scaled needs a fused multiply-add in FP32, which no unit has"
+        )
     lanes = block_of(formats, block)
     first, second = (block_format_of(each, lanes)[0] for each in (formats[0], formats[-1]))
     if not first.blocked and parsed.reduction is None:
