@@ -37,6 +37,7 @@ NARROW = ("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "int8_float32_t0")
 
 ALIGNED = (
     *(("fp8_e4m3", "hopper_fp8"), ("fp8_e5m2", "hopper_fp8"), ("fp8_e4m3", "hopper_fp8,promote=4")),
+    ("fp8_block_t128", "hopper_fp8_scaled"),
     *(("fp8_e4m3", "ada_fp8"), ("fp8_e4m3", "ampere"), ("mxfp8_e4m3", "blackwell_mx")),
     *(("mxfp4", "blackwell_mx"), ("nvfp4", "blackwell_fp4"), ("mx9", "paper"), ("axs6", "paper")),
 )
@@ -159,7 +160,7 @@ def aligned() -> None:
         different = count_bits(torch.from_numpy(found), axs6.matmul(*some, how))
         seconds = best({"": lambda packed=packed, how=how: kernels.matmul(*packed, how)})[""]
         print(
-            f"  {name:11} {text:21} {macs / seconds / 1e9:5.1f} G MAC/s"
+            f"  {name:14} {text:21} {macs / seconds / 1e9:5.1f} G MAC/s"
             f"  bits unlike golden {different}"
         )
 

@@ -213,5 +213,5 @@ CHECKPOINTS = (
 CODES = ("encode", "factors", "levels", "quantise", "scaling")
 """Sources of the codes of values."""
 
-PRODUCTS = ("dot", "final_scale", "floats", "fp32", "kulisch", "operands", "sums", "terms")
+PRODUCTS = ("dot", "scale_factor", "floats", "fp32", "kulisch", "operands", "sums", "terms")
 """Sources of the speed of its matrix products."""
