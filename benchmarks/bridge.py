@@ -30,6 +30,7 @@ CHECKED = 16
 FORMATS = (
     *("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "mx9", "mxfp6_e3m2"),
     *("mxfp8_e4m3", "mxfp8_e5m2", "nvfp4", "vsq6", "fp8_e4m3", "int8_float32_t0"),
+    *("if4", "razer", "nf4q6"),
 )
 
 NARROW = ("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "int8_float32_t0")

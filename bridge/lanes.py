@@ -14,11 +14,22 @@ import torch
 from torch import Tensor
 
 from axs6.golden import fp32
-from axs6.golden.formats import BF16, FP32, BlockFormat, Integer, Rule, ScaleChoice, ValueTable
+from axs6.golden.formats import (
+    BF16,
+    FP32,
+    BlockFormat,
+    Integer,
+    Rule,
+    ScaleChoice,
+    Selected,
+    ValueTable,
+)
 from axs6.golden.formats.block_format import MERIT_FRACTION
+from axs6.golden.rounding import Rounding
 from axs6.torch.ieee import SIGN, narrow, widen
 from axs6.torch.kernels.layout import KINDS, RULES, description, layout, real_description
 from axs6.torch.kernels.rows import row_scales
+from axs6.torch.kernels.tables import as_table, times
 from axs6.torch.rounding import NEAREST, Rounder, as_rows
 
 CHUNKS = {"cpu": 1 << 17}
@@ -89,19 +100,21 @@ def values(
 
     Args are those of `quantised`.
     """
-    divisor, bound = fmt.element.divisor, layout(fmt).bound
-    # A value over the divisor is further than 2^-33 of it from the middle of two FP32 values, so
-    # that a factor that is rounded to float64 gives the right one.
-    one = (1 << fp32.scale_bits(divisor)) / divisor
+    bound = layout(fmt).bound
+    # A quotient that float64 does not hold is too far from the middle of two FP32 values to be
+    # rounded to it.
+    divisor = fmt.element.divisor / (1 << fp32.scale_bits(fmt.element.divisor))
     length = x.shape[-1]
     shape = (x.shape[:-1].numel(), -(-length // fmt.block) * fmt.block)
     out = torch.empty(shape, dtype=torch.float32, device=x.device)
     for found in quantised(x, fmt, scale, rounder):
-        factors = found.factors * one
+        factors = found.factors
         if fmt.outer:
-            factors *= widen(found.outer).unsqueeze(-1)
+            factors = factors * widen(found.outer).unsqueeze(-1)
         exact = found.lanes.mul_(factors.unsqueeze(-1))
-        if factors.numel() and float(factors.amax()) * bound > MAX_FINITE:
+        if divisor != 1:
+            exact.div_(divisor)
+        if factors.numel() and float(factors.amax()) * bound / divisor > MAX_FINITE:
             exact.clamp_(-MAX_FINITE, MAX_FINITE)
         out[found.rows].view(exact.shape).copy_(exact if found.normal else narrow(exact))
     return out[:, :length].reshape(x.shape)
@@ -239,6 +252,10 @@ def _under_reals(
     elif fmt.choice is ScaleChoice.MSE:
         scales = _best(merits, scales, *_neighbours(scales, scale))
     values, negative = over(scales), bits < 0
+    if isinstance(fmt.element, Selected):
+        finite = over(scales, magnitudes.clamp(max=MAX_FINITE))
+        q = _selected(values, finite, negative, fmt.element, rounder)
+        return q, scales * 2.0**held.offset
     if fmt.element.listed:
         q = _rounded(torch.where(negative, -values, values), fmt, held, rounder)
         return q, scales * 2.0**held.offset
@@ -251,6 +268,37 @@ def _under_reals(
     elif not held.minus_zero:
         negative &= values > 0
     return torch.where(negative, -q, q), scales * 2.0**held.offset
+
+
+def _selected(
+    values: Tensor, finite: Tensor, negative: Tensor, element: Selected, rounder: Rounder
+) -> Tensor:
+    """Lanes in the element of the larger merit of each block, as `axs6.golden.choice` has it.
+
+    Args:
+        values: magnitudes in 2^unit_exponent. finite: the same, with the largest FP32 values in
+        place of infinities. negative: whether values are below 0, or -0.
+    """
+    signed = torch.where(negative, -values, values)
+    fraction = 2.0**MERIT_FRACTION
+    most = 4 * 2.0 ** (element.integer_bits - 1) * fraction - 1
+    whole = (finite * (element.divisor * fraction)).clamp_(max=most).floor_()
+    found, merits = [], []
+    for part in element.parts:
+        table = as_table(part)
+        assert table is not None
+        x = signed * 2.0 ** (element.unit_exponent - table.unit_exponent)
+        q = rounder.listed(x, table) * times(part, element)
+        judged = q
+        if rounder.rounding is not Rounding.NEAREST:
+            judged = NEAREST.listed(x, table) * times(part, element)
+        counts = judged.abs()
+        merits.append((counts * (2 * whole - counts * fraction)).sum(-1, keepdim=True))
+        if part.has_negative_zero:
+            minus = negative if part.signed_zero else negative & (values > 0)
+            q = torch.where(minus, -q.abs(), q)
+        found.append(q)
+    return torch.where(merits[1] > merits[0], found[1], found[0])
 
 
 def _shifts(values: Tensor, held: Any) -> Tensor:

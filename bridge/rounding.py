@@ -53,7 +53,7 @@ class Rounder:
         return steps.add_(words).mul_(2.0**-self.bits).trunc_()
 
     def listed(self, x: Tensor, table: ValueTable) -> Tensor:
-        """Float64 values in units of a table rounded to its entries.
+        """Float64 values in 2^unit_exponent of a table rounded to its entries, in units.
 
         Differences from entry to entry, times 2^bits, are below 2^53, so that a floor of a
         rounded quotient is right.
@@ -68,7 +68,7 @@ class Rounder:
         away = places + torch.where(x < 0, -1, 1)
         high = entries[away.clamp(0, len(entries) - 1)]
         gap = torch.where(high == low, 1, high - low)
-        part = ((x - low).abs() * 2.0**self.bits).trunc_().div_(gap.abs()).trunc_()
+        part = ((x * table.divisor - low).abs() * 2.0**self.bits).trunc_().div_(gap.abs()).trunc_()
         up = part + self.words.double() >= 2.0**self.bits
         return torch.where(up, high, low)
 

@@ -5,6 +5,7 @@ every bound between two entries is an integer, so that comparisons are exact.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -176,17 +177,19 @@ def ladder(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The entries in units, from the lowest up, and for each but the first the least value for it.
 
-    The dtype holds the entries and what lies halfway between them. Values of the dtype are compared
-    with the bounds exactly.
+    Least values are counted in 2^unit_exponent: without a divisor in units too. Values of the
+    dtype, which holds the entries and what lies halfway between them, are compared exactly.
     """
     plus, minus = sides(table)
     values = np.concatenate([minus.counts[:0:-1] * dtype(-1), plus.counts.astype(dtype)])
     bounds = []
     for side, sign in ((minus, -1), (plus, 1)):
         for bound in side.bounds(rounding).tolist()[::sign]:
-            at, beyond = dtype(sign * (bound // 2) / 2), bool(bound & 1)
+            exact, beyond = Fraction(sign * (bound // 2), 2 * table.divisor), bool(bound & 1)
+            at = dtype(float(exact))
+            below, same = Fraction(float(at)) < exact, Fraction(float(at)) == exact
             # Below 0 a value goes up where its magnitude does not reach the entry below.
-            up = beyond if sign > 0 else not beyond
+            up = below or (same and beyond == (sign > 0))
             bounds.append(np.nextafter(at, dtype(np.inf)) if up else at)
     return values, np.array(bounds, dtype)
 

@@ -139,15 +139,6 @@ inline void round_to_output(const Accumulator& how, double* x) {
     }
 }
 
-// a + b to within the last bit of float64, which is 1 where bits are lost.
-inline double sum_to_odd(double a, double b) {
-    const double sum = a + b, part = sum - a;
-    const double lost = (a - (sum - part)) + (b - part);
-    uint64_t bits = bits_of<uint64_t>(sum);
-    bits -= (lost < 0 && sum > 0) || (lost > 0 && sum < 0);
-    return bits_of<double>(bits | (lost < 0 || lost > 0));
-}
-
 // The accumulators after a step of sums times 2^(top - fraction).
 inline void after_step(const Accumulator& how, const int32_t* top, const double* sums, float* total) {
     double x[PANEL];

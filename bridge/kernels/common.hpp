@@ -68,6 +68,20 @@ inline float canonical(float x) {
     return x == x ? x : bits_of<float>(uint32_t{0x7FC00000});
 }
 
+// 2^exponent, a normal number.
+inline double power(int64_t exponent) {
+    return bits_of<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+}
+
+// a + b to within the last bit of float64, which is 1 where bits are lost.
+inline double sum_to_odd(double a, double b) {
+    const double sum = a + b, part = sum - a;
+    const double lost = (a - (sum - part)) + (b - part);
+    uint64_t bits = bits_of<uint64_t>(sum);
+    bits -= (lost < 0 && sum > 0) || (lost > 0 && sum < 0);
+    return bits_of<double>(bits | (lost < 0 || lost > 0));
+}
+
 inline int64_t groups(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
 }  // namespace axs6

@@ -12,7 +12,6 @@ namespace axs6 {
 
 constexpr int DOUBLE_BITS = 53;
 
-typedef float HalfFloats __attribute__((vector_size(4 * DOUBLES)));
 typedef double DoublesAt __attribute__((vector_size(8 * DOUBLES), aligned(8), may_alias));
 typedef float HalfAt __attribute__((vector_size(4 * DOUBLES), aligned(4), may_alias));
 typedef float FloatAt __attribute__((may_alias));

@@ -53,6 +53,7 @@ typedef int32_t Ints __attribute__((vector_size(4 * W)));
 typedef float Floats __attribute__((vector_size(4 * W)));
 typedef double Doubles __attribute__((vector_size(4 * W)));
 constexpr int DOUBLES = W / 2;
+typedef float HalfFloats __attribute__((vector_size(4 * DOUBLES)));
 
 // Vectors in arrays, which need not be aligned.
 typedef Ints IntsAt __attribute__((aligned(4), may_alias));
@@ -65,6 +66,16 @@ inline void store(float* to, Floats x) { *reinterpret_cast<FloatsAt*>(to) = x; }
 inline Floats canonical(Floats x) {
     const Floats nan = Floats{} + std::numeric_limits<float>::quiet_NaN();
     return x == x ? x : nan;
+}
+
+// A product that no FMA takes in.
+inline Floats unfused(Floats x) {
+#if defined(__x86_64__)
+    asm("" : "+v"(x));
+    return x;
+#else
+    return canonical(x);
+#endif
 }
 
 inline Ints repeat(int32_t x) { return Ints{} + x; }

@@ -20,12 +20,10 @@ from axs6.golden.formats import (
     ScaleChoice,
     Selected,
     Shift,
-    ValueTable,
 )
-from axs6.golden.formats.table import TABLE_MAX
-from axs6.golden.rounding import Rounding
+from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.scaling import SMALLEST_SCALE, as_bf16
-from axs6.golden.tables import ladder
+from axs6.torch.kernels.tables import LADDERS, TABLE_BITS, Ladder, as_table, parts
 
 MAX_BLOCK = 256
 """Values of a block that the kernels quantise, at most."""
@@ -46,24 +44,13 @@ FIELDS = (
 )
 
 
-STEPS_MAX = TABLE_MAX - 1
-"""Steps from entry to entry of a table, at most."""
-
-TABLE_BITS = 20
-"""Bits of the integers of a table that the kernels round to, at most: FP32 holds them and what is
-between them, and float64 their parts in stochastic rounding."""
-
-
 class FormatDescription(ctypes.Structure):
     """A format as the kernels read it; quantise.hpp documents the fields."""
 
     _fields_ = [
         *((name, ctypes.c_int32) for name in FIELDS),
         ("largest", ctypes.c_float),
-        ("steps", ctypes.c_int32),
-        ("lowest", ctypes.c_float),
-        ("bounds", ctypes.c_float * STEPS_MAX),
-        ("step", ctypes.c_float * STEPS_MAX),
+        ("ladders", Ladder * LADDERS),
     ]
 
 
@@ -147,6 +134,8 @@ def description(fmt: BlockFormat) -> FormatDescription | None:
     exponent = scales[-1]
     assert isinstance(exponent, Exponent)
     divided = fmt.element.divisor > 1
+    if divided and fmt.element.listed:
+        return None
     if fmt.block > MAX_BLOCK or (divided and (exponent.rule is not Rule.FLOOR or len(kinds) > 1)):
         return None
     if not _rounds(fmt):
@@ -185,10 +174,12 @@ def real_description(fmt: BlockFormat) -> tuple[FormatDescription, Scale] | None
     """The description of formats with real or integer scales and no exponents; None for others.
 
     They have an FP32 scale of channels or the tensor, or a scale of blocks of one row, or both, and
-    no zero point. Below a scale of blocks there may be shifts.
+    no zero point. Below a scale of blocks there may be shifts. A scale of blocks may select one of
+    two elements.
     """
     outer = [x.scale for x in fmt.outer]
-    if fmt.rows > 1 or fmt.element.divisor > 1 or fmt.block > MAX_BLOCK:
+    divided = fmt.element.divisor > 1 and not fmt.element.listed
+    if fmt.rows > 1 or divided or fmt.block > MAX_BLOCK:
         return None
     if outer not in ([], [Real(FP32)]) or (fmt.shifts and fmt.element.listed):
         return None
@@ -225,9 +216,10 @@ def _block_scale(fmt: BlockFormat, inner: Any, below: bool) -> Scale | None:
 def _element(fmt: BlockFormat) -> dict[str, Any]:
     """Fields of a description that follow from the element and the block."""
     element = fmt.element
-    listed = _table(element) if isinstance(element, ValueTable) else {}
+    ladders = [Ladder.of(x, element) for x in parts(element)] if element.listed else []
+    selected = len(ladders) > 1  # zeros have the signs that the ladders say
     return {
-        **listed,
+        "ladders": (Ladder * LADDERS)(*ladders),
         "block": fmt.block,
         "emax": element.emax,
         "precision": element.precision,
@@ -235,36 +227,28 @@ def _element(fmt: BlockFormat) -> dict[str, Any]:
         "fraction": element.fraction_bits,
         "divisor": element.divisor,
         "largest": element.largest_integer,
-        "signed_zero": element.has_negative_zero,
-        "minus_zero": element.signed_zero,
+        "signed_zero": element.has_negative_zero or selected,
+        "minus_zero": element.signed_zero or selected,
         "offset": layout(fmt).offset,
         "choice": CHOICES.index(fmt.choice),
         "ties_away": element.ties_away,
     }
 
 
-def _table(element: ValueTable) -> dict[str, Any]:
-    """Fields of a description that follow from a table."""
-    values, bounds = ladder(element, Rounding.NEAREST, np.float32)
-    numbers = ctypes.c_float * STEPS_MAX
-    return {
-        "steps": len(bounds),
-        "lowest": values[0],
-        "bounds": numbers(*bounds),
-        "step": numbers(*np.diff(values)),
-    }
-
-
 def _rounds(fmt: BlockFormat) -> bool:
-    """Whether the kernels round to the element, and compare the errors under scales, if they are
-    compared."""
+    """Whether the kernels round to the element, and compare the errors under scales or in two
+    elements, if they are compared."""
     element = fmt.element
+    if element.listed and fmt.choice is not ScaleChoice.MAX:
+        return False
+    if element.listed and any(as_table(x) is None for x in parts(element)):
+        return False
     if isinstance(element, Selected):
-        return False
-    if isinstance(element, ValueTable) and (
-        fmt.choice is not ScaleChoice.MAX
-        or element.divisor > 1
-        or element.integer_bits > TABLE_BITS
-    ):
-        return False
+        return selection_bits(fmt) <= MERIT_BITS and element.integer_bits <= TABLE_BITS
     return fmt.choice is ScaleChoice.MAX or fmt.merit_bits <= MERIT_BITS
+
+
+def selection_bits(fmt: BlockFormat) -> int:
+    """Bits of the merits by which an element is selected: see `axs6.golden.choice`."""
+    lanes = (fmt.block - 1).bit_length()
+    return 2 * fmt.element.integer_bits + 2 + MERIT_FRACTION + lanes

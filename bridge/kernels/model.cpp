@@ -103,14 +103,14 @@ Finish finish(const Operands& o, const Shape& s, float divisor, int64_t g) {
 }
 
 template <class Lane>
-void multiply(const Operands& o, const Shape& s, int bits, bool powers, float divisor, float* y) {
+void multiply(const Operands& o, const Shape& s, int bits, Factors factors, float divisor, float* y) {
     tiles(s, ROWS, sizeof(Lane), INTEGERS,
           [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
               const Product<Lane> product{matrix<Lane>(o.a, o.a_factors, s, s.rows, g),
                                           panels<Lane>(o, s, g),
                                           finish(o, s, divisor, g),
                                           bits,
-                                          powers,
+                                          factors,
                                           y + g * s.rows * s.columns};
               product.run(row, rows, from, to);
           });
@@ -252,34 +252,34 @@ void axs6_pack(int kind, const void* lanes, const double* factors, const Shape* 
     each(pack_limited<int8_t>, int8_t{});
 }
 
-void axs6_multiply(int kind, const Operands* o, const Shape* s, int bits, int powers, float divisor,
-                   float* y) {
+void axs6_multiply(int kind, const Operands* o, const Shape* s, int bits, Factors factors,
+                   float divisor, float* y) {
     if (kind == FLOAT32) return multiply_doubles(*o, *s, bits, divisor, y);
 #if defined(AXS6_TILES)
     if (kind == BF16)
-        return bits > FLOAT_BITS ? multiply_tiles<2>(*o, *s, bits, powers, divisor, y)
-                                 : multiply_tiles<1>(*o, *s, bits, powers, divisor, y);
+        return bits > FLOAT_BITS ? multiply_tiles<2>(*o, *s, bits, factors == POWERS, divisor, y)
+                                 : multiply_tiles<1>(*o, *s, bits, factors == POWERS, divisor, y);
 #endif
     if constexpr (HAS_8_BIT)
-        if (kind == INT8) return multiply<int8_t>(*o, *s, bits, powers, divisor, y);
-    multiply<int16_t>(*o, *s, bits, powers, divisor, y);
+        if (kind == INT8) return multiply<int8_t>(*o, *s, bits, factors, divisor, y);
+    multiply<int16_t>(*o, *s, bits, factors, divisor, y);
 }
 
 // Encode the left operand and multiply it: how many of its blocks are not finite. Where there are
 // some and `strict`, nothing is multiplied.
 int64_t axs6_encode_multiply(const Format* f, const uint32_t* x, int64_t length, int strict,
                              int kind, const Operands* right, const Shape* s, int bits,
-                             int powers, float divisor, float* y) {
+                             Factors factors, float divisor, float* y) {
     const int64_t rows = s->batches * s->rows, blocks = rows * s->blocks;
     const std::unique_ptr<char[]> lanes(new char[blocks * s->block * lane_bytes(kind)]);
-    const std::unique_ptr<double[]> factors(new double[blocks]);
+    const std::unique_ptr<double[]> own_factors(new double[blocks]);
     const std::unique_ptr<uint8_t[]> codes(new uint8_t[blocks]);
     const int64_t bad = axs6_encode(f, x, rows, length, s->threads, kind, lanes.get(),
-                                    factors.get(), codes.get());
+                                    own_factors.get(), codes.get());
     if (bad && strict) return bad;
     Operands both = *right;
-    both.a = lanes.get(), both.a_factors = factors.get();
-    axs6_multiply(kind, &both, s, bits, powers, divisor, y);
+    both.a = lanes.get(), both.a_factors = own_factors.get();
+    axs6_multiply(kind, &both, s, bits, factors, divisor, y);
     return bad;
 }
 

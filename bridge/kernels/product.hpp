@@ -1,8 +1,9 @@
 // Products of integers under exact factors, one FP32 rounding for each block.
 //
-// The sum P of a block's products is an integer of at most 24 bits with the significands of its
-// factors. Where all products of P and factors are FP32 values, the sum with the accumulator is the
-// one rounding, with FMA or without; `fits` tells it for a tile. Others take `exact_tile`.
+// The sum P of a block's products is an integer of at most 24 bits. Where it has no more with the
+// significands of its factors, and all products of P and factors are FP32 values, the sum with the
+// accumulator is the one rounding, with FMA or without; `fits` tells it for a tile. With wider
+// significands the product is rounded before it is added. Others take `exact_tile`.
 #pragma once
 
 #include "operand.hpp"
@@ -73,11 +74,54 @@ constexpr int COLUMNS = W == 16 ? 2 * PANEL : PANEL;  // of a tile
 constexpr int VECTORS = COLUMNS / W;
 constexpr int32_t ONE = 127 << 23;  // the pattern of 1
 
+// The factors of a sum: its products with both have at most 24 bits, or both are powers of two; or
+// the one with the row's has, or at most 53.
+enum Factors : int32_t { SHORT, POWERS, LONG, DOUBLE };
+
 // Whether sums below 2^bits, times the row's factor and times both, are FP32 values.
 inline bool fits(const Limits& rows, const Limits& columns, int bits) {
     return rows.low >= -149 && columns.low >= -149 && columns.high <= 128 &&
            rows.high + bits <= 128 && rows.low + columns.low >= -149 &&
            rows.high + columns.high + bits <= 128;
+}
+
+// Whether sums below 2^bits times the row's factor are values of FP32, or of float64; and all that is
+// rounded from float64 is normal.
+inline bool fits_long(const Limits& rows, const Limits& columns, int bits, Factors factors) {
+    const bool there = rows.low >= -149 && columns.low >= -149 && columns.high <= 128;
+    return there && (factors == DOUBLE ? rows.high <= 128 && rows.low + columns.low >= -126
+                                       : rows.high + bits <= 128);
+}
+
+// fp32(x * y), rounded once. The product of their upper and lower parts is exact in float64, whose sum
+// has a last bit of 1 where bits are lost.
+inline float rounded_product(double x, double y) {
+    constexpr uint64_t LOWER = (uint64_t{1} << 29) - 1;
+    const auto upper = bits_of<double>(bits_of<uint64_t>(x) & ~LOWER);
+    return static_cast<float>(sum_to_odd(upper * y, (x - upper) * y));
+}
+
+// fp32(sums * row * columns), where both are FP32 values and float64 holds the first product.
+inline Floats rounded_products(Ints sums, float row, Floats columns) {
+    typedef int32_t HalfInts __attribute__((vector_size(4 * DOUBLES)));
+    typedef int64_t Longs __attribute__((vector_size(8 * DOUBLES)));
+    constexpr int64_t BELOW = (int64_t{1} << 29) - 1, MIDDLE = int64_t{1} << 28;  // of FP32's last bit
+    struct Halves { HalfInts ints[2]; };
+    struct HalfColumns { HalfFloats floats[2]; } right, out;
+    const auto halves = bits_of<Halves>(sums);
+    std::memcpy(&right, &columns, sizeof right);
+    for (int h = 0; h < 2; ++h) {
+        const Doubles left = __builtin_convertvector(halves.ints[h], Doubles) * row;
+        const Doubles factors = __builtin_convertvector(right.floats[h], Doubles);
+        const Doubles products = left * factors;
+        out.floats[h] = __builtin_convertvector(products, HalfFloats);
+        const Longs middle = ((Longs)products & BELOW) == MIDDLE;
+        int64_t any = 0;
+        for (int i = 0; i < DOUBLES; ++i) any |= middle[i];
+        if (any)
+            for (int i = 0; i < DOUBLES; ++i) out.floats[h][i] = rounded_product(left[i], factors[i]);
+    }
+    return bits_of<Floats>(out);
 }
 
 // Whether both factors, powers of two, and their product are normal, so that exponents can be added.
@@ -90,9 +134,9 @@ struct Product {
     Matrix<Lane> a;
     Panels<Lane> b;
     Finish finish;
-    int bits;     // |P| < 2^bits
-    bool powers;  // whether factors are powers of two
-    float* y;     // (a.rows, b.columns)
+    int bits;         // |P| < 2^bits
+    Factors factors;
+    float* y;         // (a.rows, b.columns)
 
     void exact_tile(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
         std::vector<Lane> right(a.blocks * a.block);
@@ -104,16 +148,16 @@ struct Product {
                     const Lane* left = a.at(m, k);
                     int32_t sum = 0;
                     for (int64_t i = 0; i < a.block; ++i) sum += left[i] * right[k * a.block + i];
-                    total += static_cast<float>(sum * a.factor(m, k) * b.factor(n, k));
+                    total += rounded_product(sum * a.factor(m, k), b.factor(n, k));
                 }
                 finish.put(total, m, n, y);
             }
         }
     }
 
-    // WORDS: of a block, or 0 where it is not known when compiled. POWERS: the
-    // product of the factors is made by adding exponents, which leaves the multipliers alone.
-    template <int R, int V, int WORDS, bool POWERS>
+    // WORDS: of a block, or 0 where it is not known when compiled. The product of powers of two is made
+    // by adding exponents, which leaves the multipliers alone.
+    template <int R, int V, int WORDS, Factors FACTORS>
     void tile(const LeftRows<Lane>& left, int64_t tile, int64_t panel) const {
         const int64_t blocks = a.blocks, words = WORDS ? WORDS : a.words();
         const int64_t apart = W == PANEL ? blocks * words * PANEL : W;  // between vectors
@@ -139,8 +183,14 @@ struct Product {
                 for (int i = 0; i < R; ++i) {
                     const Floats sums = __builtin_convertvector(sum[i][v], Floats);
                     const int32_t exponent = bits_of<int32_t>(row_scale[i]) - ONE;
-                    total[i][v] += POWERS ? sums * (Floats)((Ints)scale + exponent)
-                                          : sums * row_scale[i] * scale;
+                    if constexpr (FACTORS == POWERS)
+                        total[i][v] += sums * (Floats)((Ints)scale + exponent);
+                    else if constexpr (FACTORS == SHORT)
+                        total[i][v] += sums * row_scale[i] * scale;
+                    else if constexpr (FACTORS == LONG)
+                        total[i][v] += unfused(sums * row_scale[i] * scale);
+                    else
+                        total[i][v] += rounded_products(sum[i][v], row_scale[i], scale);
                 }
             }
             column_scale += PANEL, row_scale += ROWS, start += ROWS;
@@ -148,18 +198,28 @@ struct Product {
         for (int i = 0; i < R; ++i) finish.put<V>(total[i], left.first + tile * ROWS + i, panel, y);
     }
 
-    template <int V, int R = ROWS>
-    void any_tile(const LeftRows<Lane>& left, int64_t tile, int64_t rows, int64_t panel,
-                  bool added) const {
+    template <int V, Factors FACTORS, int R = ROWS>
+    void any_tile(const LeftRows<Lane>& left, int64_t tile, int64_t rows, int64_t panel) const {
         if constexpr (R == ROWS)
-            if (rows == R && added) switch (a.words()) {
-                case 4: return this->template tile<R, V, 4, true>(left, tile, panel);
-                case 8: return this->template tile<R, V, 8, true>(left, tile, panel);
-                case 16: return this->template tile<R, V, 16, true>(left, tile, panel);
+            if (rows == R) switch (a.words()) {
+                case 4: return this->template tile<R, V, 4, FACTORS>(left, tile, panel);
+                case 8: return this->template tile<R, V, 8, FACTORS>(left, tile, panel);
+                case 16: return this->template tile<R, V, 16, FACTORS>(left, tile, panel);
             }
         if constexpr (R > 1)
-            if (rows < R) return any_tile<V, R - 1>(left, tile, rows, panel, added);
-        this->template tile<R, V, 0, false>(left, tile, panel);
+            if (rows < R) return any_tile<V, FACTORS, R - 1>(left, tile, rows, panel);
+        this->template tile<R, V, 0, FACTORS>(left, tile, panel);
+    }
+
+    template <int V>
+    void any_tile(const LeftRows<Lane>& left, int64_t tile, int64_t rows, int64_t panel,
+                  Factors own) const {
+        switch (own) {
+            case POWERS: return any_tile<V, POWERS>(left, tile, rows, panel);
+            case SHORT: return any_tile<V, SHORT>(left, tile, rows, panel);
+            case LONG: return any_tile<V, LONG>(left, tile, rows, panel);
+            case DOUBLE: return any_tile<V, DOUBLE>(left, tile, rows, panel);
+        }
     }
 
     // Rows (first, count) by columns of the panels (from, to).
@@ -173,14 +233,16 @@ struct Product {
             for (int64_t r = 0; r < count; r += ROWS) {
                 const int64_t rows = std::min<int64_t>(ROWS, count - r), column = panel * PANEL;
                 const Limits& limits = left.limits[r / ROWS];
-                const bool added = powers && fits_powers(limits, columns);
-                if (!fits(limits, columns, bits))
+                const bool powers = factors == POWERS && fits_powers(limits, columns);
+                const Factors own = powers || factors != POWERS ? factors : SHORT;
+                if (!(factors < LONG ? fits(limits, columns, bits)
+                                     : fits_long(limits, columns, bits, factors)))
                     exact_tile(first + r, rows, column,
                                std::min((whole ? each : 1) * PANEL, b.columns - column));
                 else if (whole)
-                    any_tile<VECTORS>(left, r / ROWS, rows, panel, added);
+                    any_tile<VECTORS>(left, r / ROWS, rows, panel, own);
                 else
-                    any_tile<PANEL / W>(left, r / ROWS, rows, panel, added);
+                    any_tile<PANEL / W>(left, r / ROWS, rows, panel, own);
             }
         }
     }

@@ -18,19 +18,21 @@ from axs6.torch.kernels.library import OperandAddresses, Shape, chosen, library
 from axs6.torch.kernels.packed import Packed, divisor_of, packs
 from axs6.torch.kernels.rows import RowScales
 from axs6.torch.kernels.sums import (
+    DOUBLE_BITS,
     FLOAT,
     LANES,
+    Factors,
     are_powers,
+    block_bits,
     common_lanes,
+    factors,
+    integer_lanes,
     own_lanes,
     sum_bits,
 )
 
 FP32_SUMS: Final = Accumulator()
 """Exact sums of blocks, added in FP32."""
-
-DOUBLE_BITS = 53
-"""Bits of sums that float64 holds: more need factors that are powers of two."""
 
 WIDE_BITS = 126
 """Bits of sums, at most."""
@@ -48,7 +50,9 @@ def takes(a: BlockFormat, b: BlockFormat, accumulator: Accumulator = FP32_SUMS) 
         bits = sum_bits(left, right)
     except ValueError:
         return False
-    return bits <= DOUBLE_BITS or (bits <= WIDE_BITS and are_powers(left, right))
+    if bits <= DOUBLE_BITS or (bits <= WIDE_BITS and are_powers(left, right)):
+        return True
+    return factors(left, right) is not None and FLOAT not in map(integer_lanes, (left, right))
 
 
 def encodes(fmt: BlockFormat, scale: float | None = None) -> bool:
@@ -308,13 +312,13 @@ class Way:
 
     Args:
         lanes: dtype of the lanes of both.
-        sums: bits of sums, whether factors are powers of two, and the divisor.
+        sums: bits of sums, what factors are, and the divisor.
         addresses: of what the library reads of the right operand, which keeps it.
         fused: whether the library encodes the left one too.
     """
 
     lanes: np.dtype[Any]
-    sums: tuple[int, bool, float]
+    sums: tuple[int, Factors, float]
     addresses: tuple[int | None, ...]
     fused: bool
 
@@ -329,10 +333,11 @@ def _way(a: Layout, b: Packed) -> Way:
 
 
 def _find_way(a: Layout, b: Packed) -> Way:
-    dtype, bits = common_lanes(a, b.layout), sum_bits(a, b.layout)
-    if dtype != FLOAT:
-        bits = (a.block * a.bound * b.layout.bound).bit_length()
+    dtype = common_lanes(a, b.layout)
+    bits = sum_bits(a, b.layout) if dtype == FLOAT else block_bits(a, b.layout)
     # Integers in float32 have a zero of either sign.
     fused = a.description is not None and b.outer is None and dtype in (own_lanes(a), *LANES[:3])
-    sums = (bits, are_powers(a, b.layout), divisor_of(a, b.layout))
-    return Way(dtype, sums, b.panels(dtype).addresses, fused)
+    found = factors(a, b.layout)
+    if found is None:
+        found = Factors.POWERS if are_powers(a, b.layout) else Factors.SHORT
+    return Way(dtype, (bits, found, divisor_of(a, b.layout)), b.panels(dtype).addresses, fused)

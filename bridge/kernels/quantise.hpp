@@ -15,6 +15,15 @@ enum Choice : int32_t { MAX, FOUR_OVER_SIX, MSE };
 
 constexpr int MAX_STEPS = 15;
 
+// Entries of a table. Values are counted in 2^unit.
+struct Ladder {
+    int32_t steps;                      // from entry to entry; 0 where there is no table
+    int32_t negative_zero, minus_zero;  // as `signed_zero` and `minus_zero` below
+    float lowest;                       // entry, in units
+    // From which value on there is one more, and how high; infinity and 0 where there are fewer.
+    float bounds[MAX_STEPS], step[MAX_STEPS];
+};
+
 struct Format {
     int32_t block, group;  // values under one exponent; under one shift, or `block` without shifts
     int32_t shift_top;     // the largest shift, 0 without shifts
@@ -27,9 +36,10 @@ struct Format {
     int32_t ties_away;     // a half goes to the larger magnitude, not the even one
     int32_t wide_group, wide_top;  // of a second, coarser shift below a real scale
     float largest;         // in units
-    int32_t steps;         // from entry to entry of a table; 0 for other elements
-    float lowest;          // entry, in units
-    float bounds[MAX_STEPS], step[MAX_STEPS];  // from which value on there is one more, and how high
+    Ladder ladders[2];     // of both elements of which a scale selects one, or of one table
+
+    bool listed() const { return ladders[0].steps; }
+    bool selected() const { return ladders[1].steps; }
 };
 
 constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, HIDDEN = 1 << 23;
@@ -138,11 +148,11 @@ inline int best_code(const Format& f, const double* magnitudes, int count, int c
     return best;
 }
 
-// The entry of a table that a value in units is rounded to.
+// The entry of a table that a value is rounded to.
 template <class Real>
-inline Real listed(const Format& f, Real x) {
-    Real q = f.lowest;
-    for (int k = 0; k < f.steps; ++k) q += x >= f.bounds[k] ? f.step[k] : 0;
+inline Real listed(const Ladder& table, Real x) {
+    Real q = table.lowest;
+    for (int k = 0; k < table.steps; ++k) q += x >= table.bounds[k] ? table.step[k] : 0;
     return q;
 }
 
@@ -168,8 +178,8 @@ inline void slow_block(const Format& f, const uint32_t* bits, Quantised& out) {
             const bool nan = (bits[i] & MAGNITUDE) > INFINITE;
             out.shift[i] = shift;
             double q = std::ldexp(x[i], -scale) * f.divisor, step = 1;
-            if (f.steps) {
-                out.q[i] = static_cast<float>(listed(f, bits[i] >> 31 ? -q : q));
+            if (f.listed()) {
+                out.q[i] = static_cast<float>(listed(f.ladders[0], bits[i] >> 31 ? -q : q));
                 continue;
             }
             if (f.divisor == 1 && q > 0)
@@ -230,17 +240,23 @@ inline void divided_block(const Format& f, const uint32_t* bits, int count, int 
 }
 
 constexpr int PART = 16;  // lanes whose entries stay in registers
+typedef float Part __attribute__((vector_size(4 * PART)));
 
-// Entries of values in units, of PART lanes.
-inline void listed_part(const Format& f, const float* x, float* to) {
-    float q[PART];
-    for (int i = 0; i < PART; ++i) q[i] = f.lowest;
-    for (int k = 0; k < f.steps; ++k) {
-        const float bound = f.bounds[k], step = f.step[k];
-#pragma GCC unroll 1
-        for (int i = 0; i < PART; ++i) q[i] += x[i] >= bound ? step : 0.0f;
-    }
-    std::memcpy(to, q, sizeof q);
+// Entries of values, of PART lanes. Three sums, so that the one does not wait for the other.
+inline void listed_part(const Ladder& table, const float* x, float* to) {
+    Part given, sums[3] = {Part{} + table.lowest};
+    std::memcpy(&given, x, sizeof given);
+#pragma GCC unroll 15
+    for (int k = 0; k < MAX_STEPS; ++k)
+        sums[k % 3] += given >= table.bounds[k] ? Part{} + table.step[k] : Part{};
+    sums[0] += sums[1] + sums[2];
+    std::memcpy(to, sums, sizeof given);
+}
+
+inline void listed_lanes(const Ladder& table, const float* x, int count, float* to) {
+    int start = 0;
+    for (; start + PART <= count; start += PART) listed_part(table, x + start, to + start);
+    for (; start < count; ++start) to[start] = listed(table, x[start]);
 }
 
 template <int B, bool SHIFTED>
@@ -252,9 +268,7 @@ inline void listed_block(const Format& f, const uint32_t* bits, int count, int s
         const uint32_t more = SHIFTED ? static_cast<uint32_t>(out.shift[i]) << 23 : 0;
         x[i] = bits_of<float>(bits[i]) * bits_of<float>(reciprocal + more);
     }
-    int start = 0;
-    for (; start + PART <= (B ? B : count); start += PART) listed_part(f, x + start, out.q + start);
-    for (; start < (B ? B : count); ++start) out.q[start] = listed(f, x[start]);
+    listed_lanes(f.ladders[0], x, B ? B : count, out.q);
 }
 
 // AWAY: a half goes to the larger magnitude, in elements whose values are all whole numbers.
@@ -280,7 +294,7 @@ inline void rounded_lanes(const Format& f, const uint32_t* bits, int count, int 
 template <int B, bool SHIFTED>
 inline void rounded_block(const Format& f, const uint32_t* bits, int count, int scale,
                           Quantised& out) {
-    if (f.steps)
+    if (f.listed())
         listed_block<B, SHIFTED>(f, bits, count, scale, out);
     else if (f.ties_away)
         rounded_lanes<B, SHIFTED, true>(f, bits, count, scale, out);

@@ -83,13 +83,14 @@ struct RealValues {
              int64_t row, int64_t k, int64_t length) const {
         const int count = B ? B : f.block;
         const int64_t at = k * count;
-        const double factor = std::ldexp(static_cast<double>(scale) * row_scale, f.unit);
+        const double factor = static_cast<double>(scale) * row_scale * power(f.unit);
         constexpr double limit = std::numeric_limits<float>::max();
         const auto fill = [&](float* to) {
 #pragma GCC unroll 1
             for (int i = 0; i < count; ++i) {
                 double value = signed_zero(f, x.q[i], bits[i]) * factor;  // exact
                 if (f.shift_top) value *= bits_of<float>((127 - x.shift[i]) << 23);
+                if (f.divisor > 1) value /= f.divisor;  // further from the middle of two FP32 values
                 to[i] = static_cast<float>(std::clamp(value, -limit, limit));
             }
         };
@@ -118,7 +119,7 @@ struct RealLanes {
             part[i] = to_lane<Lane>(x.q[i] * bits_of<float>((127 + up) << 23));
         }
         std::memcpy(lanes + at * count, part, count * sizeof(Lane));
-        factors[at] = std::ldexp(static_cast<double>(scale), f.offset);
+        factors[at] = scale * power(f.offset);
     }
 };
 
@@ -198,6 +199,67 @@ inline void shifted_block(const Format& f, const float* x, float reciprocal, uin
         if (std::isinf(x[i])) out.q[i] = std::copysign(f.largest, x[i]);
 }
 
+// Entries of values with the signs that zeros have in a table.
+template <int B>
+inline void entries(const Ladder& table, const float* x, int count, float* to) {
+    listed_lanes(table, x, B ? B : count, to);
+    if (!table.negative_zero) return;
+    const uint32_t minus_zero = table.minus_zero ? ~MAGNITUDE : 0;
+    for (int i = 0; i < (B ? B : count); ++i) {
+        const uint32_t sign = bits_of<uint32_t>(x[i]) & (x[i] == 0 ? minus_zero : ~MAGNITUDE);
+        to[i] = bits_of<float>(bits_of<uint32_t>(to[i]) | sign);
+    }
+}
+
+// By how much the merit of entries is larger than that of others, halved: of `axs6.golden.choice`,
+// whose sums are exact. `over` times a magnitude counts it in units, with the bits of a merit.
+template <int B>
+inline double more_merit(const Format& f, const float* x, double over, const float* first,
+                         const float* second) {
+    constexpr int COUNT = 8;  // sums side by side
+    constexpr float HALF = 1 << 10;
+    const auto top = static_cast<int>(bits_of<uint32_t>(f.largest) >> 23) - 127;
+    const double most = 8 * HALF * power(top) - 1;
+    const int count = B ? B : f.block;
+    double terms[MAX_BLOCK], sums[COUNT] = {}, total = 0;
+#pragma GCC unroll 1
+    for (int i = 0; i < count; ++i) {
+        const float a = std::fabs(first[i]), b = std::fabs(second[i]);
+        const auto whole = static_cast<int32_t>(std::min(x[i] * over, most));
+        terms[i] = static_cast<double>(b - a) * (whole - static_cast<double>((a + b) * HALF));
+    }
+    for (int i = 0; i + COUNT <= count; i += COUNT)
+        for (int k = 0; k < COUNT; ++k) sums[k] += terms[i + k];
+    for (int i = count / COUNT * COUNT; i < count; ++i) total += terms[i];
+    for (int k = 0; k < COUNT; ++k) total += sums[k];
+    return total;
+}
+
+// Integers in the element of the larger merit, the first where both are equal. An infinity has the
+// largest entry, and the merit of the largest value.
+template <int B>
+inline void selected_block(const Format& f, const float* x, float reciprocal, Quantised& out) {
+    constexpr float limit = std::numeric_limits<float>::max();
+    constexpr int FRACTION = 11;
+    const int count = B ? B : f.block;
+    const auto unit = static_cast<float>(power(-f.unit));
+    alignas(64) float values[MAX_BLOCK], given[MAX_BLOCK], second[MAX_BLOCK];
+#pragma GCC unroll 1
+    for (int i = 0; i < count; ++i) {
+        values[i] = scaled(std::min(std::fabs(x[i]), limit), reciprocal, limit);
+        given[i] = std::copysign(std::fabs(x[i]) > limit ? x[i] : values[i] * unit, x[i]);
+    }
+    entries<B>(f.ladders[0], given, count, out.q);
+    entries<B>(f.ladders[1], given, count, second);
+    const double over = f.divisor * power(FRACTION - f.unit);
+    // A mask, since no processor predicts which is better.
+    const uint32_t better = more_merit<B>(f, values, over, out.q, second) > 0 ? ~0u : 0;
+    for (int i = 0; i < count; ++i) {
+        const auto a = bits_of<uint32_t>(out.q[i]), b = bits_of<uint32_t>(second[i]);
+        out.q[i] = bits_of<float>(a ^ ((a ^ b) & better));
+    }
+}
+
 template <int B, class Sink>
 void real_block(const Format& f, const Scale& s, float largest, const float* x, float scale,
                 const RowScales& scales, int64_t row, int64_t k, int64_t length,
@@ -211,6 +273,10 @@ void real_block(const Format& f, const Scale& s, float largest, const float* x, 
             shifted_block<B, 4, 8>(f, x, reciprocal, bits, found);
         else
             shifted_block<B, 0, 0>(f, x, reciprocal, bits, found);
+        return sink.template put<B>(f, found, bits, scale, scales.values[row], row, k, length);
+    }
+    if (f.selected()) {
+        selected_block<B>(f, x, reciprocal, found);
         return sink.template put<B>(f, found, bits, scale, scales.values[row], row, k, length);
     }
 #pragma GCC unroll 1

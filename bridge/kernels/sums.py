@@ -1,5 +1,6 @@
 """Sums of a block's products: how wide they are, and in which lanes the library computes them."""
 
+from enum import IntEnum
 from functools import cache
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.accumulator import Accumulator
-from axs6.golden.formats import Exponent, Shift
+from axs6.golden.formats import Exponent, Real, Shift
 from axs6.golden.terms import Terms
 from axs6.torch.kernels.layout import Layout
 from axs6.torch.kernels.library import library
@@ -22,6 +23,9 @@ LANES = (np.dtype(np.int8), np.dtype(np.int16), BFLOAT, FLOAT)
 
 FP32_BITS = 24
 """Bits of sums that FP32 holds: more need float64, or lanes that are split."""
+
+DOUBLE_BITS = 53
+"""Bits of sums that float64 holds."""
 
 UPPER = 1 << 9
 """Lanes are split into a multiple of this and the rest; see tiles.hpp."""
@@ -42,6 +46,44 @@ def are_powers(a: Layout, b: Layout) -> bool:
     """Whether all factors are powers of two."""
     blocked = (*a.format.blocked, *b.format.blocked)
     return all(isinstance(x.scale, Exponent | Shift) for x in blocked)
+
+
+class Factors(IntEnum):
+    """How sums are multiplied by the factors of their blocks: see product.hpp."""
+
+    SHORT = 0
+    POWERS = 1
+    LONG = 2
+    DOUBLE = 3
+
+
+@cache
+def factors(a: Layout, b: Layout) -> Factors | None:
+    """The factors of sums of integers; None where neither FP32 nor float64 holds their products."""
+    sums, significands = block_bits(a, b), significand_bits(a)
+    if are_powers(a, b):
+        return Factors.POWERS if sums <= FP32_BITS else None
+    if sum_bits(a, b) <= FP32_BITS:
+        return Factors.SHORT
+    if sums > FP32_BITS or max(significands, significand_bits(b)) > FP32_BITS:
+        return None
+    return Factors.LONG if sums + significands <= FP32_BITS else Factors.DOUBLE
+
+
+def block_bits(a: Layout, b: Layout) -> int:
+    """Bits of a block's sum."""
+    return (a.block * a.bound * b.bound).bit_length()
+
+
+def significand_bits(held: Layout) -> int:
+    """Bits of the significands of a block's factors."""
+    scales = [x.scale for x in held.format.blocked]
+    bits = [
+        x.dtype.fraction_bits + 1 if isinstance(x, Real) else x.bits
+        for x in scales
+        if not isinstance(x, Exponent | Shift)
+    ]
+    return sum(bits)
 
 
 @cache
@@ -91,19 +133,25 @@ def integer_lanes(held: Layout) -> np.dtype[Any]:
 
 
 def common_lanes(a: Layout, b: Layout) -> np.dtype[Any]:
-    """The lanes in which the library multiplies two layouts."""
+    """The lanes in which the library multiplies two layouts.
+
+    Lanes of 8 bits are faster than a matrix unit where sums are read block by block.
+    """
+    integers = LANES[max(LANES.index(integer_lanes(x)) for x in (a, b))]
+    found = factors(a, b)
+    if integers == LANES[0] and found is not None:
+        return integers
     if library().axs6_has_tiles() and in_tiles(a, b):
         return BFLOAT
-    if sum_bits(a, b) > FP32_BITS:
-        return FLOAT
-    return LANES[max(LANES.index(integer_lanes(x)) for x in (a, b))]
+    return FLOAT if found is None else integers
 
 
 def own_lanes(held: Layout) -> np.dtype[Any]:
-    """The lanes in which the library encodes a layout."""
-    if library().axs6_has_tiles() and in_tiles(held, held):
-        return BFLOAT
-    return integer_lanes(held)
+    """The lanes in which the library encodes a layout: those of products, if they are integers."""
+    found = integer_lanes(held)
+    if found == LANES[0] or not (library().axs6_has_tiles() and in_tiles(held, held)):
+        return found
+    return BFLOAT
 
 
 def converted(lanes: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:

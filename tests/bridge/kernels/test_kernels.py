@@ -43,6 +43,7 @@ QUANTISED = (
     *("nvfp4", "vsq6", "fp8_e4m3", "int8", "int8_float32_t0", "e4m3fn_float32_t32"),
     *("fp8_e4m3fnuz", "e5m2inuz_e8m0_t32", "e2m1inuz_e4m3fnuz_t16"),
     *("nf4q6_e8m0_t16", "nf4q6", "table0:1:7:-6q3_e8m0_t16s2o1"),
+    *("if4", "razer", "table0:6:12:14::-14:-2:-7d7q1_e4m3fn_t8"),
 )
 MULTIPLIED = (
     "axs6",
@@ -56,7 +57,9 @@ MULTIPLIED = (
     "mxfp8_e5m2",
     "e5m2inuz_e8m0_t32",
 )
-WIDE = ("fp8_block", "nf4", "nf4q6")
+SCALED = ("nvfp4", "razer", "if4", "nf4q6", "int8_float32_t32")
+"""Formats whose factors have significands: sums with them have 24 bits, or more."""
+WIDE = ("fp8_block", "nf4")
 """Formats whose sums, with the significands of FP32 scales, are wider than the kernels take."""
 SHAPES = ((1, 1, 5), (7, 1, 64), (1, 9, 200), (17, 33, 130))
 
@@ -101,7 +104,7 @@ def golden_products(name: str, how: str) -> list[tuple[Values, Values, Values]]:
 
 @pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("how", RANGES)
-@pytest.mark.parametrize("name", MULTIPLIED)
+@pytest.mark.parametrize("name", [*MULTIPLIED, *SCALED])
 def test_products_over_all_exponents(name: str, how: str) -> None:
     fmt = block_format(name)
     assert kernels.takes(fmt, fmt)
@@ -254,7 +257,6 @@ def test_packed_blocks_of_every_format(first: str, second: str) -> None:
 @pytest.mark.parametrize(
     ("name", "other"),
     [
-        ("int8_float32_t32", "int8_float32_t32"),
         ("mxint8_t2", "mxint8_t2"),
         ("axs6", "mx9"),
         *zip(WIDE, WIDE, strict=True),
@@ -301,19 +303,32 @@ def test_every_matrix_of_a_batch(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "file", "right"),
+    ("form", "name", "file", "right"),
     [
-        ("avx512", "product.hpp", "Floats sums = __builtin_convertvector(sum[i][v], Floats)"),
-        pytest.param("native", "tiles.hpp", "Floats sum = sums[k - first_k].row(i)", marks=TILES),
+        (
+            "avx512",
+            "axs6",
+            "product.hpp",
+            "Floats sums = __builtin_convertvector(sum[i][v], Floats)",
+        ),
+        pytest.param(
+            "native", "mx9", "tiles.hpp", "Floats sum = sums[k - first_k].row(i)", marks=TILES
+        ),
     ],
 )
 def test_a_wrong_kernel_is_caught(
-    form: str, file: str, right: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    form: str,
+    name: str,
+    file: str,
+    right: str,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Half a unit more in every sum of a block."""
     a, b = matrix(rng, 40, 256, "near one"), matrix(rng, 40, 256, "near one")
-    expected = axs6.matmul(axs6.encode(a), axs6.encode(b))
-    assert not different(ours(a, b, AXS6), expected)
+    fmt = block_format(name)
+    expected = axs6.matmul(axs6.encode(a, fmt), axs6.encode(b, fmt))
+    assert not different(ours(a, b, fmt), expected)
     texts = library.sources()
     assert right in texts[file]
     texts[file] = texts[file].replace(right, f"{right} + 0.5f")
@@ -321,7 +336,7 @@ def test_a_wrong_kernel_is_caught(
     monkeypatch.setattr(library, "OPTIONS", ("-O0", "-pthread"))
     broken = library.load.__wrapped__(form)
     monkeypatch.setattr(library, "_library", lambda form: broken)
-    assert different(ours(a, b, AXS6), expected) > 1000
+    assert different(ours(a, b, fmt), expected) > 1000
 
 
 @pytest.mark.usefixtures("form")
