@@ -30,6 +30,7 @@ CHECKED = 16
 FORMATS = (
     *("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "mx9", "mxfp6_e3m2"),
     *("mxfp8_e4m3", "mxfp8_e5m2", "nvfp4", "vsq6", "fp8_e4m3", "int8_float32_t0"),
+    *("if4", "razer", "nf4q6"),
 )
 
 NARROW = ("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "int8_float32_t0")
@@ -37,6 +38,7 @@ NARROW = ("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "int8_float32_t0")
 
 ALIGNED = (
     *(("fp8_e4m3", "hopper_fp8"), ("fp8_e5m2", "hopper_fp8"), ("fp8_e4m3", "hopper_fp8,promote=4")),
+    ("fp8_block_t128", "hopper_fp8_scaled"),
     *(("fp8_e4m3", "ada_fp8"), ("fp8_e4m3", "ampere"), ("mxfp8_e4m3", "blackwell_mx")),
     *(("mxfp4", "blackwell_mx"), ("nvfp4", "blackwell_fp4"), ("mx9", "paper"), ("axs6", "paper")),
 )
@@ -159,7 +161,7 @@ def aligned() -> None:
         different = count_bits(torch.from_numpy(found), axs6.matmul(*some, how))
         seconds = best({"": lambda packed=packed, how=how: kernels.matmul(*packed, how)})[""]
         print(
-            f"  {name:11} {text:21} {macs / seconds / 1e9:5.1f} G MAC/s"
+            f"  {name:14} {text:21} {macs / seconds / 1e9:5.1f} G MAC/s"
             f"  bits unlike golden {different}"
         )
 

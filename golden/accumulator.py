@@ -14,6 +14,7 @@ from typing import Any, Final
 from axs6.golden.arguments import check_flag, check_integer
 from axs6.golden.formats import BF16, FP16, FP32, Float
 from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
+from axs6.tables import Table, html_text, words
 
 FRACTION_MAX: Final = 48
 """Maximum bits kept of an aligned term: twice the bits of FP32."""
@@ -79,6 +80,8 @@ class Accumulator:
             pairs, with one rounding for each sum, until one is left.
         flush: None, or the exponent of the smallest normal operand: smaller ones count as +0, and
             products and sums that are subnormal in `output` become zeros of their sign.
+        scaled: whether terms are products of elements alone. The scales of blocks then multiply the
+            sum that is promoted, by their product in FP32, in a fused multiply-add.
 
     Raises:
         ValueError: a field is out of range, or two do not fit: the message says which.
@@ -100,6 +103,7 @@ class Accumulator:
     reach: int | None = None
     pairwise: bool = False
     flush: int | None = None
+    scaled: bool = False
 
     def __post_init__(self) -> None:
         limits = {
@@ -121,7 +125,7 @@ class Accumulator:
             raise ValueError(f"alignment must be one of {known}, not {self.alignment!r}")
         object.__setattr__(self, "alignment", Alignment(self.alignment))
         object.__setattr__(self, "rounding", check_rounding(self.rounding, DETERMINISTIC))
-        for name in ("fused", "minus_zero", "pairwise"):
+        for name in ("fused", "minus_zero", "pairwise", "scaled"):
             check_flag(name, getattr(self, name))
         check_integer("nan", self.nan, FP32.infinity + 1, FP32.sign_bit - 1)
         self._check_output()
@@ -137,6 +141,7 @@ class Accumulator:
             ("groups", "sum_fraction", "of the sums of the groups"),
             ("reach", "sum_fraction", "of the accumulator beside the sum of terms"),
             ("flush", "pairwise", "with products and sums in the format of the output"),
+            ("scaled", "promote", "where the scales of blocks multiply"),
         )
         for name, other, why in needed:
             default = type(self).__dataclass_fields__[name].default
@@ -190,6 +195,15 @@ class Accumulator:
             if known == self:
                 return name
         return ",".join(["fp32", *(f"{name}={value}" for name, value in self.changes.items())])
+
+    def _repr_html_(self) -> str:
+        """All fields, those unlike "fp32" marked, in a notebook."""
+        columns = [words("field"), words("value"), words("mark", "")]
+        rows = [
+            (x.name, _spell(x.name, getattr(self, x.name)), "*" * (x.name in self.changes))
+            for x in fields(self)
+        ]
+        return html_text(Table(columns, rows, [f"{self}; * is unlike fp32"]))
 
     @property
     def changes(self) -> dict[str, str]:
@@ -260,6 +274,7 @@ ACCUMULATORS: Final[dict[str, Accumulator]] = {
     "hopper": _tensor_core(16, 25, -133),
     "ada_fp8": _tensor_core(16, 13, -132, output=E8M13),
     "hopper_fp8": _tensor_core(32, 13, -133, output=E8M13),
+    "hopper_fp8_scaled": _tensor_core(32, 13, -133, output=E8M13, promote=4, scaled=True),
     "blackwell": _tensor_core(32, 25, -133),
     "blackwell_mx": _tensor_core(32, 25, -133),
     "blackwell_fp4": _tensor_core(64, 35, -139, term=16),
@@ -287,7 +302,8 @@ ACCUMULATORS: Final[dict[str, Accumulator]] = {
 """Every accumulator that has a name, by its name.
 
 fp32: exact blocks, added in order in FP32; the default. exact: one wide integer, rounded at the
-end. paper: the pipeline of Fig. 6 of the shared-microexponents paper, with numbers of 25 bits. The
+end. paper: the pipeline of Fig. 6 of the shared-microexponents paper, with numbers of 25 bits.
+hopper_fp8_scaled: "hopper_fp8" with scales of 128 values beside it, as DeepGEMM multiplies. The
 others are tensor cores as MMA-Sim (arXiv 2511.10909; mmasim 2.1.1) publishes them. "volta" to
 "hopper" are those of 16-bit products. "blackwell", of FP8, is the same as "blackwell_mx", of MXFP8,
 MXFP6 and MXFP4; "blackwell_fp4" is of MXFP4 and NVFP4. Those with "tf32" are of TF32 products,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.accumulator import accumulator as accumulator_of
 from axs6.golden.blocks import Blocks, check_blocks
-from axs6.golden.final_scale import FinalScale
 from axs6.golden.floats import INTEGER
 from axs6.golden.formats import AXS6, BlockFormat, Mode, block_format, name_of
 from axs6.golden.operands import Operand
+from axs6.golden.scale_factor import ScaleFactor
 from axs6.golden.sums import combined
 from axs6.golden.terms import ProductSteps, StepTerms, Terms, digits_of
 
@@ -102,6 +102,11 @@ def accumulate(
     a, b = map(block_format, formats)
     terms = Terms.of(a, b, accumulator_of(accumulator))
     whole = Terms.of(a, b, Accumulator()).lanes
+    if terms.accumulator.scaled:
+        raise ValueError(
+            f"{terms.accumulator} multiplies by the scales of blocks, which exponents of "
+            "block_dot are not"
+        )
     if terms.lanes != whole or terms.a.apart or terms.gated_by_products:
         raise ValueError(
             f"{terms.accumulator} adds products of {terms.lanes} lanes of {name_of(a)} and "
@@ -149,14 +154,15 @@ def matmul(a: Blocks, b: Blocks, accumulator: str | Accumulator = "fp32") -> NDA
     a, b = a.untiled, b.untiled
     terms = Terms.of(a.format, b.format, parsed)
     product = ProductSteps(Operand.of(a, terms.a), Operand.of(b, terms.b), terms)
-    scaled = a.format.outer or b.format.outer
-    outer = (FinalScale.of(a), FinalScale.of(b)) if scaled else None
+    outer = (ScaleFactor.of(a), ScaleFactor.of(b)) if a.format.outer or b.format.outer else None
+    each = [ScaleFactor.of_blocks(x) for x in (a, b)] if parsed.scaled else [[], []]
     y = np.zeros((*a.leading, *b.leading), np.uint32)
     values = min(TILE_TERMS // terms.step, TILE_PRODUCTS // terms.lanes)
     for rows, columns in _tiles(y.shape[0], y.shape[1], max(1, values)):
         scale = outer[0].product(outer[1], rows, columns) if outer else None
         shape = y[rows, columns].shape
-        y[rows, columns] = combined(terms, product.steps(rows, columns), shape, scale)
+        factors = (x.product(z, rows, columns) for x, z in zip(*each, strict=True))
+        y[rows, columns] = combined(terms, product.steps(rows, columns), shape, scale, factors)
     return y.view(np.float32)
 
 

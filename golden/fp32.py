@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden import floats
-from axs6.golden.floats import round_to_float
+from axs6.golden.floats import bit_length, round_to_float
 from axs6.golden.formats import FP32, Float
 
 Bits = NDArray[np.uint32]
@@ -23,6 +23,9 @@ ONE: Final[Bits] = np.array(FP32.bias << FP32.fraction_bits, np.uint32)
 
 GUARD = 36
 """Bits below the last one of operands; beyond them it is enough to know whether any is 1."""
+
+RAISED = 60
+"""Bits of an addend of `multiply_add`: 12 more than a product has, and two less than a sum may."""
 
 
 def round_to_fp32(
@@ -110,8 +113,14 @@ def _aligned(
     Where bits are lost, the last one that is kept is 1. It lies so far below the last bit of every
     result that sums and differences are rounded as with all of them.
     """
+    return _over(negative, significand << np.uint64(GUARD), distance)
+
+
+def _over(
+    negative: NDArray[np.bool_], addend: NDArray[np.uint64], distance: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """A signed addend over 2^distance, the last bit 1 where bits are lost."""
     shift = np.minimum(distance, 63).view(np.uint64)
-    addend = significand << np.uint64(GUARD)
     aligned = addend >> shift
     aligned |= (aligned << shift) != addend
     return np.where(negative, -aligned.view(np.int64), aligned.view(np.int64))
@@ -128,6 +137,34 @@ def multiply(a: Bits, b: Bits) -> Bits:
     zero = (a & ~sign == 0) | (b & ~sign == 0)
     nan = is_nan(a) | is_nan(b) | infinite & zero
     return np.where(nan, np.uint32(FP32.quiet_nan), result)
+
+
+def multiply_add(a: Bits, b: Bits, c: Bits) -> Bits:
+    """a * b + c, rounded once. Zero times an infinity, and opposite infinities, give NaN."""
+    a_negative, a_significand, a_exponent = split(a)
+    b_negative, b_significand, b_exponent = split(b)
+    c_negative, c_significand, c_exponent = split(c)
+    minus = a_negative ^ b_negative
+    product, low = _raised(a_significand * b_significand, a_exponent + b_exponent)
+    addend, other = _raised(c_significand, c_exponent)
+    exponent = np.maximum(low, other)
+    total = _over(minus, product, exponent - low) + _over(c_negative, addend, exponent - other)
+    negative = np.where(total == 0, minus & c_negative, total < 0)
+    result = round_to_fp32(negative, np.abs(total).view(np.uint64), exponent)
+    nothing = _special(a) | _special(b)
+    if not (nothing.any() or _special(c).any()):
+        return result
+    special = add(np.where(nothing, multiply(a, b), np.uint32(0)), c)
+    return np.where(nothing | _special(c), special, result)
+
+
+def _raised(
+    significand: NDArray[np.uint64], exponent: NDArray[np.int64]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """A number of RAISED bits, and its exponent; 0 has one below those of all others."""
+    left = RAISED - bit_length(significand)
+    raised = significand << left.view(np.uint64)
+    return raised, np.where(significand == 0, 3 * LOWEST, exponent - left)
 
 
 def divide_by_scale(bits: Bits, divisor: int) -> Bits:

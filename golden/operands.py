@@ -31,6 +31,8 @@ class IntegerForm:
         format: the block format.
         apart: whether the exponents of elements are among the exponents, and their significands in
             the integers; or else each element is an integer of its units.
+        scaled: whether scales of blocks stand outside too, for an accumulator that multiplies by
+            them.
 
     Raises:
         ValueError: the integers have more than 62 bits.
@@ -38,6 +40,7 @@ class IntegerForm:
 
     format: BlockFormat
     apart: bool
+    scaled: bool = False
 
     def __post_init__(self) -> None:
         bits = self.bound.bit_length()
@@ -47,22 +50,27 @@ class IntegerForm:
                 f"{self.format} have {bits}"
             )
 
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The scales that values have here, fine to coarse."""
+        return () if self.scaled else self.format.blocked
+
     @cached_property
     def _reals(self) -> list[Real]:
-        return [x.scale for x in self.format.blocked if isinstance(x.scale, Real)]
+        return [x.scale for x in self.levels if isinstance(x.scale, Real)]
 
     @cached_property
     def _integers(self) -> list[Integer]:
-        return [x.scale for x in self.format.blocked if isinstance(x.scale, Integer)]
+        return [x.scale for x in self.levels if isinstance(x.scale, Integer)]
 
     @cached_property
     def _exponents(self) -> list[Exponent]:
-        return [x.scale for x in self.format.blocked if isinstance(x.scale, Exponent)]
+        return [x.scale for x in self.levels if isinstance(x.scale, Exponent)]
 
     @cached_property
     def shift_max(self) -> int:
         """The largest sum of shifts."""
-        return sum(x.scale.largest_code for x in self.format.shifts)
+        return sum(x.scale.largest_code for x in self.levels if isinstance(x.scale, Shift))
 
     @property
     def divisor(self) -> int:
@@ -74,8 +82,7 @@ class IntegerForm:
         """Lanes with one exponent."""
         if self.apart:
             return 1
-        levels = self.format.blocked
-        groups = [int(x.group) for x in levels if isinstance(x.scale, Exponent | Real)]
+        groups = [int(x.group) for x in self.levels if isinstance(x.scale, Exponent | Real)]
         return min(groups, default=self.format.block)
 
     @cached_property
@@ -171,7 +178,7 @@ class Operand:
             zero = _by_block(blocks.zero_points, level, blocks).astype(np.int64)
             operand = replace(operand, integers=operand.integers - spread(zero, blocks.block))
         for level, scales in zip(form.format.levels[::-1], blocks.scales, strict=True):
-            if level.blocked:
+            if level in form.levels:
                 operand = operand.times(level.scale, _by_block(scales, level, blocks))
         return operand
 

@@ -1,6 +1,6 @@
 """Adding the terms of dot products, step by step, as an accumulator says."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,11 @@ FP32_RANGE = (FP32.emin - FP32.fraction_bits, FP32.bias - FP32.fraction_bits)
 
 
 def combined(
-    terms: Terms, steps: Iterable[StepTerms], shape: tuple[int, ...], scale: fp32.Bits | None = None
+    terms: Terms,
+    steps: Iterable[StepTerms],
+    shape: tuple[int, ...],
+    scale: fp32.Bits | None = None,
+    factors: Iterable[fp32.Bits] = (),
 ) -> fp32.Bits:
     """FP32 results of steps that come in index order.
 
@@ -32,13 +36,21 @@ def combined(
         steps: the steps of the dot products.
         shape: shape of the results.
         scale: FP32 patterns that the dot products are multiplied by at the end; None for 1.
+        factors: FP32 patterns for the sums that a scaled accumulator promotes, in their order.
     """
-    results = (_exact if terms.accumulator.output is None else _rounded)(terms, steps, shape, scale)
+    if terms.accumulator.output is None:
+        results = _exact(terms, steps, shape, scale)
+    else:
+        results = _rounded(terms, steps, shape, scale, iter(factors))
     return np.where(fp32.is_nan(results), np.uint32(terms.accumulator.nan), results)
 
 
 def _rounded(
-    terms: Terms, steps: Iterable[StepTerms], shape: tuple[int, ...], scale: fp32.Bits | None
+    terms: Terms,
+    steps: Iterable[StepTerms],
+    shape: tuple[int, ...],
+    scale: fp32.Bits | None,
+    factors: Iterator[fp32.Bits],
 ) -> fp32.Bits:
     """Sums that are rounded after each step."""
     accumulator = terms.accumulator
@@ -46,9 +58,13 @@ def _rounded(
     for number, step in enumerate(steps, 1):
         total = after_step(terms, step, total)
         if accumulator.promote and number % accumulator.promote == 0:
-            promoted, total = fp32.add(promoted, total), np.zeros(shape, np.uint32)
+            if accumulator.scaled:
+                promoted = fp32.multiply_add(total, next(factors), promoted)
+            else:
+                promoted = fp32.add(promoted, total)
+            total = np.zeros(shape, np.uint32)
     if accumulator.promote:
-        total = fp32.add(promoted, total)
+        total = promoted if accumulator.scaled else fp32.add(promoted, total)
     if terms.divisor > 1:
         total = fp32.divide_by_scale(total, terms.divisor)
     return total if scale is None else fp32.multiply(total, scale)

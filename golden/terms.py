@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.floats import bit_length
-from axs6.golden.formats import FP32, BlockFormat, name_of
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Real, name_of
 from axs6.golden.operands import INTEGER_BITS, IntegerForm, Integers, Operand
 
 FLOAT_BITS = 53
@@ -46,7 +46,8 @@ class Terms:
         """Terms of these formats: products, where elements have exponents that count."""
         single = accumulator.fraction is not None and accumulator.term is None
         apart = (single or accumulator.pairwise) and not (a.element.fixed and b.element.fixed)
-        return cls(IntegerForm(a, apart), IntegerForm(b, apart), accumulator)
+        left, right = (IntegerForm(x, apart, accumulator.scaled) for x in (a, b))
+        return cls(left, right, accumulator)
 
     def __post_init__(self) -> None:
         a, b = ([int(x.group) for x in form.format.blocked] for form in (self.a, self.b))
@@ -70,6 +71,24 @@ class Terms:
             raise ValueError(
                 f"{self.accumulator} adds {self.accumulator.term} lanes with one exponent, and "
                 f"{self._formats} have {self.lanes}"
+            )
+
+        if self.accumulator.scaled:
+            self._check_scales()
+
+    def _check_scales(self) -> None:
+        for form in (self.a, self.b):
+            scales = [x.scale for x in form.format.blocked]
+            if len(scales) != 1 or not isinstance(scales[0], Exponent | Real):
+                raise ValueError(
+                    f"{self.accumulator} needs formats with one scale for each block, real or an "
+                    f"exponent, not {name_of(form.format)}"
+                )
+        promoted = (self.accumulator.promote or 0) * self.reduction
+        if promoted != self.block:
+            raise ValueError(
+                f"{self.accumulator} multiplies sums of {promoted} lanes by the scales of blocks, "
+                f"and those of {self._formats} have {self.block}"
             )
 
     @property

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.dot import check_operands
-from axs6.golden.final_scale import FinalScale
 from axs6.golden.formats import BlockFormat, Rule, ScaleChoice, name_of
+from axs6.golden.scale_factor import ScaleFactor
 from axs6.hw.core.layouts import plural, scale_names
 from axs6.hw.registry import find
 from axs6.hw.units.dot import parts_of
@@ -227,7 +227,7 @@ class _Side:
 
 def _outer(a: Blocks, b: Blocks, left: _Side, right: _Side, groups: int) -> NDArray[np.uint32]:
     """FP32 patterns of the products of outer scales, of shape (tiles, rows, columns)."""
-    first, second = FinalScale.of(a), FinalScale.of(b)
+    first, second = ScaleFactor.of(a), ScaleFactor.of(b)
     m, n = left.tiles * left.count, right.tiles * right.count
     products = np.zeros((groups, m, n), np.uint32)
     for group, rows in enumerate(products):

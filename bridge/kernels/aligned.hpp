@@ -22,6 +22,8 @@ struct Accumulator {
     int32_t fused;
     int32_t output_fraction, output_emin, truncate;
     int32_t promote;          // steps, or 0
+    int32_t scaled;           // whether scales of blocks multiply what is promoted
+    int32_t narrow;           // whether `TruncatedProduct` has them
     uint32_t nan;
     double largest;           // of the output
 };
@@ -35,6 +37,7 @@ struct Side {
     const float* lanes;         // integers, infinities and NaN (rows, blocks * block)
     const int32_t* exponents;   // sums of the exponent fields of scales (rows, blocks)
     const float* significands;  // of scales, as integers (rows, blocks)
+    const double* scales;       // of blocks, where the accumulator multiplies by them
     int64_t rows, blocks, block;
     int64_t fraction;  // exponents of lanes have this much less than integers; large: they are 0
 
@@ -358,21 +361,47 @@ struct AlignedProduct {
                     if (found != 0) total[i][n] = before[n] + found;
                 }
             }
-            if (how.promote && ++number % how.promote == 0) promote(total[0], promoted[0], R);
+            if (!how.promote || ++number % how.promote) continue;
+            if (how.scaled)
+                scale<R>(row, count, panel, first / a.block, total, promoted);
+            else
+                promote(total[0], promoted[0], R);
         }
         if (how.promote) {
-            promote(total[0], promoted[0], R);
+            if (!how.scaled) promote(total[0], promoted[0], R);
             std::memcpy(total, promoted, sizeof total);
         }
-        for (int i = 0; i < count; ++i)
-            for (int64_t n = 0; n < width; ++n) {
-                const float x = finish.of(total[i][n], row + i, panel * PANEL + n);
-                y[(row + i) * b.rows + panel * PANEL + n] = x == x ? x : bits_of<float>(how.nan);
-            }
+        for (int i = 0; i < count; ++i) put(row + i, panel, PANEL, total[i]);
+    }
+
+    // Write some sums of a row, from the first column of a panel on.
+    void put(int64_t row, int64_t panel, int64_t columns, const float* total) const {
+        const int64_t first = panel * PANEL;
+        for (int64_t n = 0; n < std::min(columns, b.rows - first); ++n) {
+            const float x = finish.of(total[n], row, first + n);
+            y[row * b.rows + first + n] = x == x ? x : bits_of<float>(how.nan);
+        }
     }
 
     static void promote(float* total, float* promoted, int rows) {
         for (int n = 0; n < rows * PANEL; ++n) promoted[n] += total[n], total[n] = 0;
+    }
+
+    // As `promote`, for block k: the product of its scales is rounded, and that of it and the sum not.
+    template <int R>
+    void scale(int64_t row, int64_t count, int64_t panel, int64_t k, float (*total)[PANEL],
+               float (*promoted)[PANEL]) const {
+        const int64_t width = std::min<int64_t>(PANEL, b.rows - panel * PANEL);
+        double columns[PANEL] = {};
+        for (int64_t n = 0; n < width; ++n)
+            columns[n] = b.scales[(panel * PANEL + n) * b.blocks + k];
+        for (int64_t i = 0; i < R; ++i) {
+            const double own = i < count ? a.scales[(row + i) * a.blocks + k] : 0;
+            for (int n = 0; n < PANEL; ++n) {
+                const auto factor = static_cast<float>(own * columns[n]);
+                promoted[i][n] = std::fma(total[i][n], factor, promoted[i][n]), total[i][n] = 0;
+            }
+        }
     }
 
     // Rows (first, count) by columns of the panels (from, to).

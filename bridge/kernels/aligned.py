@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator, Alignment
-from axs6.golden.formats import BlockFormat, Exponent, Real
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Real
 from axs6.golden.operands import IntegerForm
 from axs6.golden.rounding import Rounding
 from axs6.golden.sums import NOTHING
@@ -27,6 +27,9 @@ FIELD_MAX = 62
 
 PRODUCT_BITS = 96
 """Maximum bits of products of lanes, exponents included."""
+
+NARROW_BITS = 80
+"""Maximum bits of products of lanes whose sums have no exponent too large for FP32."""
 
 WORD_LANES = 4
 """Lanes whose exponents lie in a word."""
@@ -45,6 +48,7 @@ class Steps(ctypes.Structure):
                 *("reduction", "term", "fraction", "point", "offset", "chunk", "floor", "zeros"),
                 *("canceled", "least"),
                 *("fused", "output_fraction", "output_emin", "truncate", "promote"),
+                *("scaled", "narrow"),
             )
         ),
         ("nan", c_uint32),
@@ -56,17 +60,19 @@ class Side(ctypes.Structure):
     """An operand as the kernels read it."""
 
     _fields_ = [
-        *((name, c_void_p) for name in ("lanes", "exponents", "significands")),
+        *((name, c_void_p) for name in ("lanes", "exponents", "significands", "scales")),
         *((name, c_int64) for name in ("rows", "blocks", "block", "fraction")),
     ]
 
     @classmethod
     def of(cls, x: Packed, form: IntegerForm, arrays: Arrays) -> Self:
-        """An operand whose lanes, exponents and significands are `arrays`."""
+        """An operand whose lanes, exponents, significands and scales are `arrays`."""
         _, rows, blocks = x.shape
         element = form.format.element
         fraction = element.fraction_bits if form.apart and not element.fixed else FIXED
-        return cls(*(a.ctypes.data for a in arrays), rows, blocks, form.format.block, fraction)
+        scales = arrays[3].ctypes.data if form.scaled else None
+        addresses = (a.ctypes.data for a in arrays[:3])
+        return cls(*addresses, scales, rows, blocks, form.format.block, fraction)
 
 
 class RowGroup(ctypes.Structure):
@@ -130,9 +136,37 @@ def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Ste
         output_emin=accumulator.output.emin,
         truncate=accumulator.rounding is Rounding.TOWARD_ZERO,
         promote=accumulator.promote or 0,
+        scaled=accumulator.scaled,
+        narrow=_is_narrow(terms),
         nan=accumulator.nan,
         largest=float(accumulator.output.largest),
     ), doubles
+
+
+def _is_narrow(terms: Terms) -> bool:
+    """Whether FP32 holds all sums in units of products of lanes, none of them subnormal.
+
+    Products of single lanes, without scales of blocks, in an accumulator that is truncated with
+    them, as in tensor cores.
+    """
+    accumulator, output = terms.accumulator, terms.accumulator.output
+    if accumulator.fraction is None or not accumulator.fused or terms.lanes > 1:
+        return False
+    if accumulator.alignment is not Alignment.ZERO or accumulator.rounding is Rounding.NEAREST:
+        return False
+    forms = (terms.a, terms.b)
+    bits = sum(x.bound.bit_length() + int(x.fields.max()) for x in forms)
+    lowest = terms.offset + terms.point - accumulator.fraction
+    least = FP32.emin if accumulator.least is None else max(accumulator.least, FP32.emin)
+    return (
+        terms.a.apart
+        and not any(x.levels for x in forms)
+        and output is not None
+        and (output.exponent_bits, output.bias) == (FP32.exponent_bits, FP32.bias)
+        and terms.aligned_bits <= FLOAT32_BITS
+        and bits <= NARROW_BITS
+        and lowest >= least
+    )
 
 
 def _fits(form: IntegerForm) -> bool:
@@ -187,8 +221,15 @@ def outer_scales(a: Packed, b: Packed) -> list[NDArray[np.float32] | None]:
 
 
 def _arrays(x: Packed, form: IntegerForm) -> Arrays:
-    """Lanes in FP32, and the exponents and significands of the scales of blocks."""
+    """Lanes in FP32, and the exponents and significands of the scales of blocks.
+
+    Beside a scaled form, which has none of them, the scales as float64.
+    """
     exponents = np.zeros(x.shape, np.int32)
+    unit = form.offset - fp32.scale_bits(form.divisor)
+    if form.scaled:
+        ones = np.ones(x.shape, np.float32)
+        return x.in_lanes(FLOAT), exponents, ones, np.ldexp(x.factors, -unit)
     for level in form.format.blocked:
         scale = level.scale
         if isinstance(scale, Exponent):
@@ -197,14 +238,14 @@ def _arrays(x: Packed, form: IntegerForm) -> Arrays:
             values = np.ldexp(x.factors, -x.layout.offset)
             _, above = np.frexp(np.nan_to_num(values))
             exponents += np.maximum(above - 1 - scale.dtype.emin, 0)
-    unit = form.offset - fp32.scale_bits(form.divisor)
     significands = np.ldexp(x.factors, -(exponents + unit)).astype(np.float32)
     return x.in_lanes(FLOAT), exponents, significands
 
 
 def _right(x: Packed, form: IntegerForm, shape: Shape, zeros: bool) -> tuple[Arrays, Arrays]:
     """The arrays of the right operand, and its panels; cached, since weights are reused."""
-    if (zeros, form.apart) not in x.aligned:
+    key = (zeros, form.apart, form.scaled)
+    if key not in x.aligned:
         arrays = _arrays(x, form)
         side = Side.of(x, form, arrays)
         panels, length = -(-shape.columns // PANEL), shape.blocks * shape.block
@@ -218,5 +259,5 @@ def _right(x: Packed, form: IntegerForm, shape: Shape, zeros: bool) -> tuple[Arr
         library().axs6_pack_aligned(
             ctypes.byref(side), ctypes.byref(group), zeros, ctypes.byref(shape)
         )
-        x.aligned[zeros, form.apart] = arrays, out
-    return x.aligned[zeros, form.apart]
+        x.aligned[key] = arrays, out
+    return x.aligned[key]

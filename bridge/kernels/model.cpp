@@ -1,10 +1,10 @@
 // Functions that Python calls, by ctypes. Arrays are contiguous.
-#include "aligned.hpp"
 #include "digest.hpp"
 #include "doubles.hpp"
 #include "encode.hpp"
 #include "real.hpp"
 #include "tiles.hpp"
+#include "truncated.hpp"
 
 using namespace axs6;
 
@@ -155,7 +155,8 @@ struct AlignedOperands {
 
 Side matrix(const Side& x, int64_t rows, int64_t g) {
     const int64_t blocks = g * rows * x.blocks;
-    return {x.lanes + blocks * x.block, x.exponents + blocks, x.significands + blocks, rows,
+    const double* scales = x.scales ? x.scales + blocks : nullptr;
+    return {x.lanes + blocks * x.block, x.exponents + blocks, x.significands + blocks, scales, rows,
             x.blocks, x.block, x.fraction};
 }
 
@@ -173,6 +174,8 @@ void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Sh
                   {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
                    o.b_outer ? o.b_outer + g * s.columns : nullptr, nullptr, s.columns},
                   y + g * s.rows * s.columns};
+              if constexpr (HAS_TRUNCATED && sizeof(Real) == sizeof(float))
+                  if (how.narrow) return TruncatedProduct{product}.run(row, rows, from, to);
               product.run(row, rows, from, to);
           });
 }

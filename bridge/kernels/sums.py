@@ -25,7 +25,7 @@ FP32_BITS = 24
 """Bits of sums that FP32 holds: more need float64, or lanes that are split."""
 
 DOUBLE_BITS = 53
-"""Bits of sums that float64 holds: more need factors that are powers of two, or integers as lanes."""
+"""Bits of sums that float64 holds."""
 
 UPPER = 1 << 9
 """Lanes are split into a multiple of this and the rest; see tiles.hpp."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,13 @@ from axs6.golden.terms import Terms
 ACCUMULATORS: Final = {
     **exact.ACCUMULATORS,
     "hopper_fp8,promote=2": exact.ACCUMULATORS["hopper_fp8"]._replace(promote=2),
+    "hopper_fp8,promote=1,scaled=true": exact.ACCUMULATORS["hopper_fp8"]._replace(
+        promote=1, scaled=True
+    ),
+    "fp32,promote=1,scaled=true": exact.Accumulator(promote=1, scaled=True),
+    "cdna1,reduction=16,promote=1,scaled=true": exact.ACCUMULATORS["cdna1"]._replace(
+        reduction=16, promote=1, scaled=True
+    ),
     "fp32,fraction=9,fused=true,output=bf16": exact.Accumulator(
         fraction=9, fused=True, output=Output(Format(8, 7))
     ),
@@ -126,15 +134,21 @@ def _compare(
     """One product of two matrices, and block by block."""
     left, right = operands(a, b, shape, look, rng)
     rows, columns = as_rows(left), as_rows(right)
-    of_rows = [ExactRow.of(exact_dot.Operand(x, a.definition)) for x in rows]
-    of_columns = [ExactRow.of(exact_dot.Operand(x, b.definition)) for x in columns]
     what = f"{a.name} and {b.name}, {look.value}"
-    exactly = [[Products.of(x, y) for y in of_columns] for x in of_rows]
+
+    @cache
+    def exactly(scaled: bool) -> list[list[Products]]:
+        left, right = (
+            [ExactRow.of(exact_dot.Operand(x, subject.definition), scaled) for x in some]
+            for some, subject in ((rows, a), (columns, b))
+        )
+        return [[Products.of(x, y) for y in right] for x in left]
+
     for name, sums in ACCUMULATORS.items():
         if not fits(a.fmt, b.fmt, name):
             continue
         got = model.matmul(left, right, name).view(np.uint32).tolist()
-        for m, row in enumerate(exactly):
+        for m, row in enumerate(exactly(sums.scaled)):
             for n, products in enumerate(row):
                 inputs = [plain(block) for block in (*rows[m], *columns[n])]
                 text = f"matmul {name} of {what}, rows"

@@ -192,6 +192,11 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
     parsed = accumulator_of(accumulator)
     if parsed == Accumulator():
         return None
+    if parsed.scaled:
+        raise ValueError(
+            f"{parsed} has no hardware: scaled needs a fused multiply-add in FP32, which no unit "
+            "has"
+        )
     lanes = block_of(formats, block)
     first, second = (block_format_of(each, lanes)[0] for each in (formats[0], formats[-1]))
     if not first.blocked and parsed.reduction is None:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.final_scale import FinalScale
 from axs6.golden.formats import BlockFormat
+from axs6.golden.scale_factor import ScaleFactor
 from axs6.hw.core.layouts import fields as layout_fields
 from axs6.hw.core.layouts import filled_layout, outer_names
 from axs6.hw.core.parameters import formats_of_operands
@@ -56,7 +56,7 @@ def read_pairs(
     }
     if any(fmt.outer for fmt in formats):
         first, second = (
-            FinalScale.of(blocks_of(sides[side], fmt))
+            ScaleFactor.of(blocks_of(sides[side], fmt))
             for side, fmt in zip("ab", formats, strict=True)
         )
         pairs["outer"] = _products(first, second, len(wrong))
@@ -83,8 +83,8 @@ def _side(items: Fields, side: str) -> Items:
     return {name[2:]: array for name, array in items.items() if name.startswith(prefix)}
 
 
-def _products(first: FinalScale, second: FinalScale, count: int) -> NDArray[np.uint32]:
-    """FP32 patterns of first[n] * second[n], as `FinalScale.product` has a row of one column."""
+def _products(first: ScaleFactor, second: ScaleFactor, count: int) -> NDArray[np.uint32]:
+    """FP32 patterns of first[n] * second[n], as `ScaleFactor.product` has a row of one column."""
     row = replace(
         second,
         significand=second.significand.T,

@@ -42,7 +42,8 @@ SPECIAL_PATTERNS = np.array(
 """By the value of `special`."""
 
 ALIGNED = block_format("mxfp4")
-"""The format whose sums are aligned: every accumulator that has a name takes it."""
+"""The format whose sums are aligned: every accumulator that has a name takes it, unless it
+promotes blocks of another size."""
 
 
 def conversion_spaces() -> list[Space]:
@@ -51,7 +52,7 @@ def conversion_spaces() -> list[Space]:
     wide = {
         _aligned(name): name
         for name, how in reversed(ACCUMULATORS.items())
-        if how.fraction and how.sum_fraction is None
+        if how.fraction and how.sum_fraction is None and not how.scaled
     }
     aligned = [aligned_space(name, each) for each, name in reversed(wide.items())]
     return [*map(conversion_space, formats), *aligned]

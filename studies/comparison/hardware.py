@@ -48,7 +48,13 @@ def cost(names: Sequence[str], settings: dict[str, Any], advance: Advance) -> Fo
     for name, result in zip(names, _measured("block_dot", names, settings, advance), strict=True):
         for column, figure in _dot(result).items():
             yield name, column, result.reason or figure
-    yield from encoder(names, settings, advance, {"encoder_area": "area"})
+    for name, result in zip(
+        names, _measured("encoder", names, settings, advance, CONVERTED), strict=True
+    ):
+        area = _figure(result, "area")
+        yield name, "encoder_area", area
+        values = result.point.parameters["block"]
+        yield name, "value_area", area if isinstance(area, str) else area / values
     yield from _figures("decoder", names, settings, advance, {"decoder_area": "area"}, CONVERTED)
 
 

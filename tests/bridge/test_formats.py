@@ -26,6 +26,10 @@ FORMATS: dict[str, dict[str, Any]] = {
     "zero points": {"format": "uint8"},
     "zeros without a sign": {"format": "fp8_e4m3fnuz", "weights": "binary6p3se_float32"},
     "accumulator": {"format": "mxfp8_e5m2", "accumulator": "hopper_fp8"},
+    "scales beside sums": {
+        "format": "e4m3fn_float32_t32",
+        "accumulator": "hopper_fp8,promote=1,scaled=true",
+    },
 }
 """One format for each property."""
 
@@ -56,6 +60,27 @@ def test_layers_are_golden(chosen: dict[str, Any], same: Same) -> None:
         for g in range(2):
             assert same(y[g], golden(a[g], b[g].mT, options, weighted=False))
             assert same(y[g], matmul(a[g], b[g], **held))
+
+
+def test_the_products_of_deepseek(same: Same) -> None:
+    """Tiles of weights and rows of activations; backwards too."""
+    chosen = {"format": "fp8_block", "accumulator": "hopper_fp8_scaled"}
+    options = ProductOptions.of(**chosen)
+    layer, x = nn.Linear(300, 130), torch.randn(7, 300)
+    assert same(convert(layer, **chosen)(x), golden(x, layer.weight, options) + layer.bias)
+    grads = []
+    for backend in ("emulated", "golden"):
+        given = x.clone().requires_grad_()
+        convert(layer, backend, gradients="fp8_block", **chosen)(given).square().sum().backward()
+        assert given.grad is not None
+        grads.append(given.grad)
+    assert same(*grads)
+    if kernels.chosen() is not None:
+        assert type(backend_of(options)).__name__ != "Golden"
+        assert kernels.takes(options.activations, options.weights.untiled, options.accumulator)
+    message = r"^hopper_fp8_scaled multiplies sums of 128 lanes by the scales of blocks, and those"
+    with pytest.raises(ValueError, match=message):
+        convert(layer, format="mxfp8_e4m3", accumulator="hopper_fp8_scaled")
 
 
 def test_a_scale_of_the_tensor_is_one_for_all_matrices(same: Same) -> None:

@@ -2,6 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from fused import fused
 
 from axs6.golden import fp32
 from axs6.golden.check.cases import fp32 as fp32_cases
@@ -37,6 +38,20 @@ def test_add_broadcasts():
     a, b = np.uint32([[0x3F800000], [0x40000000]]), np.uint32([0, 0x3F800000, 0xBF800000])
     one, two, three = 0x3F800000, 0x40000000, 0x40400000
     assert fp32.add(a, b).tolist() == [[one, two, 0], [two, three, one]]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_multiply_add(seed):
+    rng = np.random.default_rng(seed)
+    a, b = fp32_cases.random_pairs(100_000, rng)
+    c = rng.permutation(a)
+    products = fp32.multiply(a, b)
+    corners = fp32_cases.corners()
+    some = rng.choice(corners, (3, 50_000))
+    for x, y, z in ((a, b, c), (a, b, products ^ np.uint32(1 << 31)), some):
+        exact = canonical(fused(*(each.view(np.float32) for each in (x, y, z))))
+        assert np.array_equal(fp32.multiply_add(x, y, z), exact)
+    assert (fp32.multiply_add(a, b, c) != fp32.add(products, c)).any()
 
 
 def test_nan_is_canonical():

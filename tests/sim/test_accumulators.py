@@ -258,6 +258,10 @@ def test_other_accumulators_are_found(change: str) -> None:
             {"format": "e4m3fn_e8m0_t8", "accumulator": "cdna3,reduction=24,groups=3"},
             "groups must divide the 8 lanes with the same scales, not 3",
         ),
+        (
+            {"format": "fp8_block_t128", "block": 128, "accumulator": "hopper_fp8_scaled"},
+            "hopper_fp8_scaled has no hardware: scaled needs a fused multiply-add",
+        ),
         ({"accumulator": "fp32,output=fp16"}, "an output with the exponents of fp32"),
     ],
 )

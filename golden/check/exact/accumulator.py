@@ -40,6 +40,9 @@ class Accumulator(NamedTuple):
         groups: every how many lanes belong to one group, whose terms are added first.
         reach: an accumulator whose exponent is further than this below that of the terms is 0.
         pairs: whether products are rounded, and added in pairs.
+        scaled: whether the steps add products of elements, and the scales of blocks multiply the
+            sum that is promoted: first one by the other, in FP32, then with one rounding of
+            product and sum.
         normal: exponent of the smallest operand that is not taken for 0; sums then have no
             subnormals either. None: all count.
     """
@@ -60,6 +63,7 @@ class Accumulator(NamedTuple):
     reach: int | None = None
     pairs: bool = False
     normal: int | None = None
+    scaled: bool = False
 
 
 def _tensor_core(
@@ -95,6 +99,9 @@ ACCUMULATORS: Final = {
     "hopper": _tensor_core(16, 25, -133),
     "ada_fp8": _tensor_core(16, 13, -132, E8M13_TOWARD_ZERO),
     "hopper_fp8": _tensor_core(32, 13, -133, E8M13_TOWARD_ZERO),
+    "hopper_fp8_scaled": _tensor_core(32, 13, -133, E8M13_TOWARD_ZERO)._replace(
+        promote=4, scaled=True
+    ),
     "blackwell": _tensor_core(32, 25, -133),
     "blackwell_mx": _tensor_core(32, 25, -133),
     "blackwell_fp4": _tensor_core(64, 35, -139)._replace(joined=16),

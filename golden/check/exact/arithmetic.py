@@ -63,6 +63,17 @@ def sum_bits(a: int, b: int, output: Output, accumulator: Accumulator) -> int:
     return rounded(add([number(a), number(b)]), output, accumulator)
 
 
+def multiply_add_bits(x: int, factor: Value, y: int, accumulator: Accumulator) -> int:
+    """x * factor + y of FP32 patterns, rounded once, for a factor that is not negative.
+
+    A sum of zeros is -0 only if both are.
+    """
+    product = multiply(number(x), factor)
+    if product == 0 and x & y == y == FP32.sign:
+        return y
+    return rounded(add([product, number(y)]), Output(), accumulator)
+
+
 def product_bits(x: Value, factor: Value, accumulator: Accumulator) -> int:
     """FP32 pattern of x times a factor that is not negative; a product of 0 keeps the sign of x."""
     bits = rounded(multiply(x, factor), Output(), accumulator)

@@ -36,9 +36,7 @@ def decode_value(block: Block, index: int, definition: Definition) -> Value:
 
     Under a scale of 0 a negative number is -0, and an infinity NaN.
     """
-    value = element_of(block, index, definition).values[block.codes[index]]
-    if isinstance(value, Fraction) and block.zero_point is not None:
-        value -= block.zero_point
+    value = element_value(block, index, definition)
     for level, codes in zip(definition.levels[::-1], block.scales, strict=True):
         factor = scale_value(codes[index * len(codes) // definition.block], level)
         if isinstance(factor, Special):
@@ -47,6 +45,14 @@ def decode_value(block: Block, index: int, definition: Definition) -> Value:
             value = Special.NEGATIVE_ZERO if value < 0 and not factor else value * factor
         elif value is not Special.NEGATIVE_ZERO and not factor:
             value = Special.NAN
+    return value
+
+
+def element_value(block: Block, index: int, definition: Definition) -> Value:
+    """The value at an index, without scales."""
+    value = element_of(block, index, definition).values[block.codes[index]]
+    if isinstance(value, Fraction) and block.zero_point is not None:
+        value -= block.zero_point
     return value
 
 

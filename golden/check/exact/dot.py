@@ -13,11 +13,12 @@ from axs6.golden.check.exact.arithmetic import (
     ZERO,
     add,
     multiply,
+    multiply_add_bits,
     number,
     product_bits,
     sum_bits,
 )
-from axs6.golden.check.exact.blocks import Block, decode_value, scale_value
+from axs6.golden.check.exact.blocks import Block, decode_value, element_value, scale_value
 from axs6.golden.check.exact.floats import (
     FP32,
     Special,
@@ -60,7 +61,8 @@ def block_dot(a: Block, b: Block, fa: Definition, fb: Definition) -> Value:
 
 def dot(a: Operand, b: Operand, accumulator: Accumulator) -> int:
     """FP32 pattern of the dot product of two rows of blocks."""
-    return Products.of(ExactRow.of(a), ExactRow.of(b)).added(accumulator)
+    rows = (ExactRow.of(x, accumulator.scaled) for x in (a, b))
+    return Products.of(*rows).added(accumulator)
 
 
 class ExactRow(NamedTuple):
@@ -69,22 +71,33 @@ class ExactRow(NamedTuple):
     Args:
         lanes: its values.
         outer: the product of the scales of its tensor and its channel.
-        definition: its format.
+        definition: its format, without the scales that values lack.
+        block: values of a block.
+        scales: of blocks, where values lack them.
     """
 
     lanes: list[Lane]
     outer: Value
     definition: Definition
+    block: int
+    scales: list[Value]
 
     @classmethod
-    def of(cls, operand: Operand) -> "ExactRow":
-        """The values of all blocks."""
+    def of(cls, operand: Operand, scaled: bool = False) -> "ExactRow":
+        """The values of all blocks; or of elements, with the one scale of each block beside."""
+        definition = operand.definition
+        lane = _element if scaled else _lane
         lanes = [
-            _lane(block, index, operand.definition)
+            lane(block, index, definition)
             for block in operand.blocks
-            for index in range(operand.definition.block)
+            for index in range(definition.block)
         ]
-        return cls(lanes, _outer(operand), operand.definition)
+        scales = []
+        if scaled:
+            level = definition.levels[0]
+            scales = [scale_value(x.scales[-1][0], level) for x in operand.blocks]
+            definition = definition._replace(levels=definition.levels[1:])
+        return cls(lanes, _outer(operand), definition, operand.definition.block, scales)
 
 
 class Products(NamedTuple):
@@ -96,6 +109,8 @@ class Products(NamedTuple):
         outer: the FP32 factor at the end.
         divisor: 2^n - 1 over 2^n of both formats, or 1.
         a, b: the formats.
+        block: values of a block.
+        factors: products of the scales of blocks in FP32, where lanes lack them.
     """
 
     lanes: list[Lane]
@@ -104,6 +119,8 @@ class Products(NamedTuple):
     divisor: Fraction
     a: Definition
     b: Definition
+    block: int
+    factors: list[Value]
 
     @classmethod
     def of(cls, a: ExactRow, b: ExactRow) -> "Products":
@@ -119,9 +136,9 @@ class Products(NamedTuple):
         ]
         divisor = _divisor(a.definition) * _divisor(b.definition)
         numbers = [x.value * divisor if isinstance(x.value, Fraction) else ZERO for x in lanes]
-        outer = multiply(a.outer, b.outer)
-        factor = outer if isinstance(outer, Special) else number(round_to_float(outer, FP32))
-        return cls(lanes, numbers, factor, divisor, a.definition, b.definition)
+        outer = _in_fp32(multiply(a.outer, b.outer))
+        factors = [_in_fp32(multiply(x, y)) for x, y in zip(a.scales, b.scales, strict=True)]
+        return cls(lanes, numbers, outer, divisor, a.definition, b.definition, a.block, factors)
 
     def added(self, accumulator: Accumulator) -> int:
         """FP32 pattern of their sum, times the outer factor."""
@@ -134,6 +151,10 @@ class Products(NamedTuple):
                 x = Special.NEGATIVE_ZERO if minus_zero else number(result)
                 result = product_bits(x, factor, accumulator)
         return result
+
+
+def _in_fp32(x: Value) -> Value:
+    return x if isinstance(x, Special) else number(round_to_float(x, FP32))
 
 
 def _divisor(definition: Definition) -> Fraction:
@@ -149,7 +170,7 @@ def _times(x: Value, factor: Fraction) -> Value:
 
 def _steps(products: Products, accumulator: Accumulator) -> Iterator[ExactStep]:
     """The steps in order."""
-    step = accumulator.reduction or products.a.block
+    step = accumulator.reduction or products.block
     for start in range(0, len(products.lanes), step):
         here = slice(start, start + step)
         lanes = products.lanes[here]
@@ -175,8 +196,16 @@ def _accumulated(products: Products, accumulator: Accumulator) -> int:
     outside = inside = 0
     for count, step in enumerate(_steps(products, accumulator), 1):
         inside = stepped(inside, step, accumulator)
-        if accumulator.promote and count % accumulator.promote == 0:
-            outside, inside = sum_bits(outside, inside, Output(), accumulator), 0
+        if not accumulator.promote or count % accumulator.promote:
+            continue
+        if accumulator.scaled:
+            factor = products.factors[count // accumulator.promote - 1]
+            outside = multiply_add_bits(inside, factor, outside, accumulator)
+        else:
+            outside = sum_bits(outside, inside, Output(), accumulator)
+        inside = 0
+    if accumulator.scaled:
+        return outside
     return sum_bits(outside, inside, Output(), accumulator) if accumulator.promote else inside
 
 
@@ -188,7 +217,10 @@ def _terms(products: Products, here: slice, accumulator: Accumulator) -> list[Te
     floating = fa.floating or fb.floating
     if accumulator.joined == 1 and floating:
         return [Term(x, lane.exponent) for x, lane in zip(numbers, lanes, strict=True)]
-    together = min(_one_exponent(fa), _one_exponent(fb), accumulator.reduction or fa.block)
+    together = min(
+        *(_one_exponent(x, products.block) for x in (fa, fb)),
+        accumulator.reduction or products.block,
+    )
     size = accumulator.joined if accumulator.joined > 1 else together
     size = 1 if accumulator.groups > 1 else size
     top = 0
@@ -204,10 +236,10 @@ def _terms(products: Products, here: slice, accumulator: Accumulator) -> list[Te
     ]
 
 
-def _one_exponent(definition: Definition) -> int:
+def _one_exponent(definition: Definition, block: int) -> int:
     """Values of the largest group with one exponent."""
     levels = [x for x in definition.levels if isinstance(x, Exponent | Real)]
-    return min((x.group for x in levels if isinstance(x.group, int)), default=definition.block)
+    return min((x.group for x in levels if isinstance(x.group, int)), default=block)
 
 
 def _bound(definition: Definition) -> Fraction:
@@ -228,6 +260,11 @@ def _lane(block: Block, index: int, definition: Definition) -> Lane:
         scale += _exponent_field(codes[index * len(codes) // definition.block], level)
     own = definition.element.fields[block.codes[index]] if definition.floating else 0
     return Lane(decode_value(inner, index, within), scale, scale + own)
+
+
+def _element(block: Block, index: int, definition: Definition) -> Lane:
+    own = definition.element.fields[block.codes[index]] if definition.floating else 0
+    return Lane(element_value(block, index, definition), 0, own)
 
 
 def without_outer(block: Block, definition: Definition) -> tuple[Block, Definition]:

@@ -303,19 +303,32 @@ def test_every_matrix_of_a_batch(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "file", "right"),
+    ("form", "name", "file", "right"),
     [
-        ("avx512", "product.hpp", "Floats sums = __builtin_convertvector(sum[i][v], Floats)"),
-        pytest.param("native", "tiles.hpp", "Floats sum = sums[k - first_k].row(i)", marks=TILES),
+        (
+            "avx512",
+            "axs6",
+            "product.hpp",
+            "Floats sums = __builtin_convertvector(sum[i][v], Floats)",
+        ),
+        pytest.param(
+            "native", "mx9", "tiles.hpp", "Floats sum = sums[k - first_k].row(i)", marks=TILES
+        ),
     ],
 )
 def test_a_wrong_kernel_is_caught(
-    form: str, file: str, right: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    form: str,
+    name: str,
+    file: str,
+    right: str,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Half a unit more in every sum of a block."""
     a, b = matrix(rng, 40, 256, "near one"), matrix(rng, 40, 256, "near one")
-    expected = axs6.matmul(axs6.encode(a), axs6.encode(b))
-    assert not different(ours(a, b, AXS6), expected)
+    fmt = block_format(name)
+    expected = axs6.matmul(axs6.encode(a, fmt), axs6.encode(b, fmt))
+    assert not different(ours(a, b, fmt), expected)
     texts = library.sources()
     assert right in texts[file]
     texts[file] = texts[file].replace(right, f"{right} + 0.5f")
@@ -323,7 +336,7 @@ def test_a_wrong_kernel_is_caught(
     monkeypatch.setattr(library, "OPTIONS", ("-O0", "-pthread"))
     broken = library.load.__wrapped__(form)
     monkeypatch.setattr(library, "_library", lambda form: broken)
-    assert different(ours(a, b, AXS6), expected) > 1000
+    assert different(ours(a, b, fmt), expected) > 1000
 
 
 @pytest.mark.usefixtures("form")

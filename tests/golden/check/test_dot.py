@@ -62,8 +62,21 @@ def lanes_of_one_exponent(name):
     return min((x for x in groups if isinstance(x, int)), default=definition.block)
 
 
+def promotes_blocks(name, how):
+    """Whether the accumulator promotes blocks, which have one scale each."""
+    definition = CheckedFormat.of(name).definition
+    scales = [x for x in definition.levels if isinstance(x.group, int)]
+    block = definition.block
+    return (
+        len(scales) == 1
+        and isinstance(scales[0], Exponent | Real)
+        and how.promote * (how.reduction or block) == block
+    )
+
+
 def test_what_formats_do_not_have():
-    """Terms of 8 or 16 lanes with one exponent, which "blackwell_fp4" and three like it need."""
+    """Terms of 8 or 16 lanes with one exponent, which "blackwell_fp4" and three like it need, or
+    the scales that "hopper_fp8_scaled" multiplies by."""
     lacking = {(name, how) for name in ALL for how in COMPARED
                if not fits(block_format(name), block_format(name), how)}  # fmt: skip
     assert lacking == {
@@ -71,9 +84,14 @@ def test_what_formats_do_not_have():
         for name in ALL
         for how, exact in COMPARED.items()
         if lanes_of_one_exponent(name) < exact.joined
+        or (exact.scaled and not promotes_blocks(name, exact))
     }
-    assert {how for _, how in lacking} == {how for how in COMPARED if COMPARED[how].joined > 1}
-    assert {"sm8d_e8m0_t4", "axs6_t8"} <= {name for name, _ in lacking} < set(ALL)
+    assert {how for _, how in lacking} == {
+        how for how, exact in COMPARED.items() if exact.joined > 1 or exact.scaled
+    }
+    joining = {name for name, how in lacking if COMPARED[how].joined > 1}
+    assert {"sm8d_e8m0_t4", "axs6_t8"} <= joining < set(ALL)
+    assert ("fp8_block", "hopper_fp8_scaled") not in lacking
 
 
 def test_formats_without_products_have_nothing_to_compare():
@@ -169,6 +187,8 @@ def infinities_as_largest(a, b, how):
         (having("sum_fraction", sum_fraction=30), "mxfp8_e4m3", "matmul cdna3"),
         (having("flush", flush=None), "mxfp8_e5m2", "matmul cdna2"),
         (having("pairwise", pairwise=False, flush=None), "mx9", "matmul cdna2"),
+        (having("scaled", scaled=False), "fp8_block", "matmul hopper_fp8_scaled"),
+        (having("scaled", fraction=14), "mxfp8_e4m3", "matmul hopper_fp8,promote=1,scaled"),
         (Model(matmul=without_outer_scales), "nvfp4", "matmul fp32"),
         (Model(matmul=inner_order), "msfp12", "matmul fp32"),
         (Model(matmul=nan_scale_of_zeros_is_zero), "mxfp4", "a NaN scale, rows"),

@@ -69,6 +69,7 @@ def test_areas_are_those_of_axs6_area(found: FormatComparison) -> None:
         column = "dot_area" if unit == "block_dot" else f"{unit}_area"
         assert row[column] == same.measured.figures["area"] > 100
     assert row["mac_area"] == row["dot_area"] / 8
+    assert row["value_area"] == row["encoder_area"] / 8
     assert 0.2 < row["of_bound"] < 1
     assert row["delay_ps"] > 500
 
@@ -91,10 +92,11 @@ def test_what_cannot_be_had_says_why(found: FormatComparison) -> None:
     assert row["dot_area"] == "block must be a power of two from 2 to 128 here, not 1"
     assert row["dot_area"] == row["of_bound"] == row["lanes"]
     assert row["encoder_area"] == "block must be one of 8, 16, 32, 64, 128, not 1"
+    assert row["value_area"] == row["encoder_area"]
     assert str(row["bound_db"]).startswith("Theorem 1 is of elements with a fixed point")
     notes = found.notes()
     assert len(notes) == 4
-    cell = found.table().rows[1][1 + [x.name for x in found.columns].index("encoder_area")]
+    cell = found.table().texts[1][1 + [x.name for x in found.columns].index("encoder_area")]
     assert cell == "-³"
     assert notes[2] == f"³ {row['encoder_area']}"
 

@@ -1,4 +1,4 @@
-"""Scales of channels and tensors, which multiply dot products at the end."""
+"""Scales that stand outside of the terms of dot products, and multiply their sums."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -18,8 +18,8 @@ SIGNIFICAND_BITS = 2 * (FP32.fraction_bits + 1)
 
 
 @dataclass(frozen=True)
-class FinalScale:
-    """The product of the scales of channels and tensors: significand * 2^exponent, exactly.
+class ScaleFactor:
+    """The product of the scales of a row: significand * 2^exponent, exactly.
 
     Args:
         significand: int64 of shape (rows, 1) or (1, 1).
@@ -33,14 +33,24 @@ class FinalScale:
 
     @classmethod
     def of(cls, blocks: Blocks) -> Self:
-        """1 for formats without outer scales."""
-        ones = np.ones((1, 1), np.int64)
-        product = cls(ones, ones * 0, ones == 0)
+        """The scales of channels and the tensor; 1 for formats without them."""
+        product = cls.one()
         for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
             if not level.blocked:
                 product = product.times(level.scale, codes.reshape(-1, 1))
-        fields = (product.significand, product.exponent, product.nan)
-        return cls(*np.broadcast_arrays(*fields))
+        return product
+
+    @classmethod
+    def of_blocks(cls, blocks: Blocks) -> list[Self]:
+        """The scales of each block of the rows of a matrix, in a format with one for each."""
+        (level,), codes = blocks.format.blocked, blocks.scales[-1]
+        return [cls.one().times(level.scale, each[:, None]) for each in codes.T]
+
+    @classmethod
+    def one(cls) -> Self:
+        """1 for all rows."""
+        ones = np.ones((1, 1), np.int64)
+        return cls(ones, ones * 0, ones == 0)
 
     def times(self, scale: Scale, codes: NDArray[Any]) -> Self:
         """The product with the scales of one more level."""
@@ -49,12 +59,13 @@ class FinalScale:
             exponent = exponent + (codes.astype(np.int64) - scale.bias)
         else:
             assert isinstance(scale, Real)
+            codes = scale.number(codes)
             _, own, lowest = split(scale.dtype, codes)
             significand, exponent = significand * own.view(np.int64), exponent + lowest
         nan = self.nan | (codes == scale.nan_code if scale.nan_code is not None else False)
-        return replace(self, significand=significand, exponent=exponent, nan=nan)
+        return type(self)(*np.broadcast_arrays(significand, exponent, nan))
 
-    def product(self, other: "FinalScale", rows: slice, columns: slice) -> fp32.Bits:
+    def product(self, other: "ScaleFactor", rows: slice, columns: slice) -> fp32.Bits:
         """FP32 patterns of this[m] * other[n], rounded once to nearest even; the canonical NaN."""
         a, b = self._rows(rows), other._rows(columns)
         left, right = (digits_of(x.significand, SIGNIFICAND_BITS) for x in (a, b))
