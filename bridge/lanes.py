@@ -295,7 +295,7 @@ def _block_scales(largest: Tensor, scale: Any, rows: Tensor, times: float = 1) -
 
 
 def _nearest(x: Tensor, fraction: int) -> Tensor:
-    """The nearest numbers with so many bits after their first, ties to even."""
+    """Values rounded to `fraction` bits after the leading one, ties to even."""
     steps = powers(binades(x) - fraction)
     return (x / steps).round() * steps
 

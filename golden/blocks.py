@@ -42,7 +42,7 @@ def padded(values: NDArray[Any], size: int) -> NDArray[Any]:
     return whole
 
 
-def tiles(values: NDArray[Any], fmt: BlockFormat) -> NDArray[Any]:
+def to_tiles(values: NDArray[Any], fmt: BlockFormat) -> NDArray[Any]:
     """Values (..., K) as rows of the values that share the scales of a block.
 
     A row is a block. In a format with tiles it is a tile, row after row of its blocks; tiles stand
@@ -58,10 +58,10 @@ def tiles(values: NDArray[Any], fmt: BlockFormat) -> NDArray[Any]:
     return np.ascontiguousarray(np.swapaxes(parts, -3, -2)).reshape(-1, rows * size)
 
 
-def untiled(
+def from_tiles(
     rows: NDArray[Any], fmt: BlockFormat, leading: tuple[int, ...], count: int
 ) -> NDArray[Any]:
-    """Numbers of blocks in the order of `tiles`, as (*leading, count, each).
+    """Numbers of blocks in the order of `to_tiles`, as (*leading, count, each).
 
     Args:
         rows: for each block or tile, some numbers for each of its blocks, in index order.

@@ -12,10 +12,10 @@ from axs6.golden.blocks import (
     check_rows,
     check_tile,
     chunks,
+    from_tiles,
     padded,
     scale_shape,
-    tiles,
-    untiled,
+    to_tiles,
 )
 from axs6.golden.decode import decode
 from axs6.golden.encode_as import encode_as
@@ -231,7 +231,7 @@ class _ArrayEncoding:
         return Blocks(
             self.fmt,
             (*shaped, *found),
-            untiled(codes, self.fmt, leading, count),
+            from_tiles(codes, self.fmt, leading, count),
             self.shape,
             self.axis,
             np.full((*leading, count), self.mode, np.uint8),
@@ -246,12 +246,12 @@ class _ArrayEncoding:
         """Blocks, or tiles, as rows, padded with zeros."""
         native = np.asarray(values, values.dtype.newbyteorder("="))
         moved = np.moveaxis(native, self.axis, -1)
-        return tiles(np.ascontiguousarray(moved), self.fmt)
+        return to_tiles(np.ascontiguousarray(moved), self.fmt)
 
     def _scales(self, level: Level, codes: NDArray[Any], leading: tuple[int, ...]) -> NDArray[Any]:
         """The scales of rows of blocks or tiles, in the shape that `Blocks` has them in."""
         count, block = -(-self.shape[self.axis] // self.fmt.block), self.fmt.block
-        each = codes if level.tiled else untiled(codes, self.fmt, leading, count)
+        each = codes if level.tiled else from_tiles(codes, self.fmt, leading, count)
         return each.reshape(scale_shape(level, leading, count, block))
 
     def _outer(

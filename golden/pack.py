@@ -127,13 +127,13 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
     layout = layout_of(blocks.format, align)
     size = blocks.block
     codes = blocks.codes.reshape(-1, size)
-    outer = len(blocks.format.ahead)
+    before = len(blocks.format.ahead)
     ahead = _bytes_ahead(blocks)
     scales = [
         x.reshape(len(codes), size // int(level.group))
-        for level, x in zip(blocks.format.inner[::-1], blocks.scales[outer:], strict=True)
+        for level, x in zip(blocks.format.inner[::-1], blocks.scales[before:], strict=True)
     ]
-    if blocks.zero_points is not None and not outer:
+    if blocks.zero_points is not None and not before:
         scales.append(blocks.zero_points.reshape(len(codes), 1))
     if not blocks.format.has_modes:
         return ahead + _packed(layout, scales, codes, Mode.DENSE).tobytes()
@@ -154,9 +154,9 @@ def pack(blocks: Blocks, align: int = 1) -> bytes:
 
 def _bytes_ahead(blocks: Blocks) -> bytes:
     """Scales of the tensor, channels and tiles, little-endian, and zero points after them."""
-    outer = blocks.scales[: len(blocks.format.ahead)]
-    data = b"".join(x.astype(x.dtype.newbyteorder("<")).tobytes() for x in outer)
-    return data if blocks.zero_points is None or not outer else data + blocks.zero_points.tobytes()
+    scales = blocks.scales[: len(blocks.format.ahead)]
+    data = b"".join(x.astype(x.dtype.newbyteorder("<")).tobytes() for x in scales)
+    return data if blocks.zero_points is None or not scales else data + blocks.zero_points.tobytes()
 
 
 def _packed(

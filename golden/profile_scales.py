@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.factors import divisor
-from axs6.golden.floats import bf16_bits, round_to_float
+from axs6.golden.floats import round_to_float
 from axs6.golden.formats import BF16, FP16, FP32, BlockFormat, Float
 from axs6.golden.profile import Cast, EncodingSteps, KeptNumber, TensorScale
-from axs6.golden.scaling import SMALLEST_SCALE, Values32, as_wide, code_dtype
+from axs6.golden.scaling import SMALLEST_SCALE, Values32, as_bf16, as_wide, code_dtype
 
 LARGEST = np.float32(FP32.largest)
 ONE = np.float32(1)
@@ -37,7 +37,7 @@ def narrowed(x: Values32, dtype: Float) -> Values32:
     if dtype == FP16:
         return x.astype(np.float16).astype(np.float32)
     assert dtype == BF16
-    return np.where(np.isnan(x), x, (bf16_bits(x).astype(np.uint32) << 16).view(np.float32))
+    return np.where(np.isnan(x), x, as_bf16(x))
 
 
 def tensor_scale(

@@ -251,7 +251,7 @@ def aligned_twice(terms: Terms, step: StepTerms, total: fp32.Bits) -> Leading:
     own = np.maximum(fp32.split(total)[2] + FP32.fraction_bits, output.emin)  # of zeros too
     largest = np.maximum(top, own)
     right = np.minimum(largest - top, all_bits)
-    _, value, low = _own_term(terms, total, summed.dtype)
+    _, value, low = _own_term(terms, total, summed.dtype.type)
     kept = value >> np.minimum(np.maximum(largest - fraction - low, 0), all_bits)
     if accumulator.reach is not None:
         kept = np.where(own < largest - accumulator.reach, 0, kept)
@@ -276,7 +276,7 @@ def _sum_of_groups(terms: Terms, step: StepTerms) -> tuple[NDArray[Any], Integer
     negative, kept, exponents = _placed(terms, step)
     all_bits = terms.aligned_bits if kept.dtype == object else 63
     sums, tops = [], []
-    for group in range(terms.accumulator.groups):
+    for group in range(min(terms.accumulator.groups, len(exponents))):
         here = slice(group, None, terms.accumulator.groups)
         tops.append(exponents[here].max(axis=0))
         sign = None if negative is None else negative[here]

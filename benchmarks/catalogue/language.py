@@ -4,8 +4,7 @@ import reading_language as readings
 from figure import Figure
 from readings import printed
 
-from axs6.golden.formats import CATALOG
-from catalogue.depends import CHOSEN, FOUR_BITS, LANGUAGE, TORCH_BITS
+from catalogue.depends import CHOSEN, FOUR_BITS, LANGUAGE, NAMED, TORCH_BITS
 
 WINDOWS = "--data docs/data/perplexity.jsonl"
 """The windows of language models that were run, which a run goes on from."""
@@ -37,7 +36,7 @@ def perplexity(names: tuple[str, ...], options: str = "") -> str:
 LANGUAGE_MODELS = (
     Figure(
         "perplexity",
-        (f"{perplexity(tuple(CATALOG))} --pareto docs/data/pareto.jsonl -o study",),
+        (f"{perplexity(tuple(NAMED))} --pareto docs/data/pareto.jsonl -o study",),
         readings.perplexity,
         sources=(
             LANGUAGE,
@@ -88,7 +87,7 @@ LANGUAGE_MODELS = (
     Figure(
         "similarity",
         (
-            f"axs6 study similarity minilm --format {','.join(CATALOG)} "
+            f"axs6 study similarity minilm --format {','.join(NAMED)} "
             "--data docs/data/similarity.jsonl",
         ),
         printed,

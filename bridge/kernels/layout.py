@@ -188,9 +188,9 @@ def real_description(fmt: BlockFormat) -> tuple[FormatDescription, Scale] | None
     no zero point. Below a scale of blocks there may be shifts.
     """
     outer = [x.scale for x in fmt.outer]
-    if fmt.element.divisor > 1 or fmt.block > MAX_BLOCK or outer not in ([], [Real(FP32)]):
+    if fmt.rows > 1 or fmt.element.divisor > 1 or fmt.block > MAX_BLOCK:
         return None
-    if fmt.rows > 1 or (fmt.shifts and fmt.element.listed):
+    if outer not in ([], [Real(FP32)]) or (fmt.shifts and fmt.element.listed):
         return None
     shifts = [(int(x.group), x.scale.largest_code) for x in fmt.shifts]
     if len(fmt.blocked) - len(shifts) > 1 or len(shifts) > SHIFTS_MAX or not _rounds(fmt):

@@ -39,7 +39,7 @@ inline void largest_of_rows(const uint32_t* x, int64_t rows, int64_t length, int
 
 constexpr int BLOCKS = 32;  // worked on at a time
 
-// The nearest number with so many bits after its first, ties to even.
+// A value rounded to `fraction` bits after its leading one, ties to even.
 inline float rounded_real(float x, int fraction) {
     const int drop = 23 - fraction;
     const uint32_t below = (1u << drop) - 1;

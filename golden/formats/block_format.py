@@ -209,11 +209,11 @@ class BlockFormat:
     @property
     def merit_bits(self) -> int:
         """Bits of the merits by which scales are chosen: see `axs6.golden.choice`."""
-        scale, group = self.levels[0].scale, self.levels[0].group
+        scale, values = self.levels[0].scale, self.levels[0].values
         significand = scale.bits if isinstance(scale, Integer) else 2
         if isinstance(scale, Real):
             significand += scale.dtype.fraction_bits
-        lanes = (int(group) * self.levels[0].rows - 1).bit_length()
+        lanes = (values - 1).bit_length()
         return 2 * (self.element.integer_bits + significand) + 2 + MERIT_FRACTION + lanes
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ def product_number(align: AlignPlan) -> ScaledInteger:
 
 
 class MakeProducts(Step):
-    """The products of a step, each with what it is where it is no number.
+    """The products of a step, each with its NaN or infinity.
 
     Values below the smallest normal operand, of an accumulator that flushes them, are 0.
     """

@@ -59,7 +59,7 @@ def moved(m: Module, kept: Value, sticky: Value, right: Value, close: Value, o: 
 
 
 class RateLane(wiring.Component):
-    """The magnitude of the nearest code, ties as of the element, and what it adds to the merit.
+    """The magnitude of the nearest code, ties as the element has them, and its part of the merit.
 
     Args:
         element: the element, without NaN and with a power of two as its unit.

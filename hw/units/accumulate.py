@@ -94,8 +94,11 @@ def step_of(a: Operand, b: Operand, terms: Terms) -> StepTerms:
 
 
 def _taken(step: StepTerms, items: NDArray[np.int64]) -> StepTerms:
-    rest: list[Any] = [None if x is None else x[..., items] for x in step[1:]]
-    return StepTerms([x[:, items] for x in step.digits], *rest)
+    def taken(x: NDArray[Any] | None) -> Any:
+        return None if x is None else x[..., items]
+
+    digits = [x[:, items] for x in step.digits]
+    return StepTerms(digits, *map(taken, step[1:]))
 
 
 def _special(a: Operand, b: Operand, lanes: int | None) -> fp32.Bits:

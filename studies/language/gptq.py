@@ -136,6 +136,7 @@ class Scales:
     @classmethod
     def of(cls, blocks: Blocks) -> Self:
         """The scales of dense blocks of shape (N, K)."""
+        blocks = blocks.untiled
         factor, reciprocal = np.ones((1, 1)), np.ones((1, 1), np.float32)
         exponent = np.zeros((1, 1), np.int64)
         for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):

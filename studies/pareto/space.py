@@ -94,7 +94,10 @@ def _axes() -> Iterator[str]:
 def _families() -> dict[str, Iterator[str]]:
     """The names of each family."""
     return {
-        "FP": _texts("e{}m{}{}_float32", _floats((5, 4, 3, 2))),
+        "FP": chain(
+            _texts("e{}m{}{}_float32", _floats((5, 4, 3, 2))),
+            _names("fp8_e4m3fnuz", "fp8_e5m2fnuz"),
+        ),
         "microexponents": _microexponents(),
         "BFP": (two_level(m, k1) for m, k1 in product(MAGNITUDES, BLOCKS)),
         "MX": chain(
@@ -110,12 +113,11 @@ def _families() -> dict[str, Iterator[str]]:
         "VSQ": _texts(
             "int{}_u{}_t{}_float32_t0", product((6, 4, 8, 5, 7, 3), (4, 6, 8, 10), (16, 32))
         ),
-        "NVFP4": chain(
+        "NVFP4 and the like": chain(
             _texts("e{}m{}{}_{}_t{}_float32", _with(_floats((2, 3)), SCALES, (16, 32, 8))),
             _texts("int{}_{}_t{}_float32", product((4, 5, 6), SCALES, (16, 32, 8))),
-            _names("nvfp4_ue5m3", "if4", "razer"),
+            _names("nvfp4_ue5m3", "hif4", "if4", "razer", "nf4q6"),
         ),
-        "tables": _names("nf4q6"),
         "short exponents": (
             two_level(m, k1, k2, d2, d1)
             for (k2, d2), d1, k1, m in product(((1, 0), (2, 1)), (6, 5), (16, 32), MAGNITUDES[:6])

@@ -51,3 +51,11 @@ def test_the_accumulator_of_cdna3_has_a_reach():
     assert dot(a, b, "cdna3_fp8", E5M2) == fp32(two(26))
     assert dot(a, b, "cdna3_fp8,reach=none", E5M2) == fp32(two(26)) - 1
     assert dot(a, b, "cdna3", E5M2) == fp32(two(26)) - 1
+
+
+def test_negative_sums_become_minus_zero():
+    """-2^-159, which is too small for FP32, in the last step: 0 added to -0 is +0."""
+    a, b = [*[0] * 31, -two(-16)], [*[0] * 31, two(-16)]
+    for how in ("cdna1", "cdna3", "cdna3_fp8"):
+        assert dot(a, b, how, "mxfp8_e5m2", exponents=[-127]) == 1 << 31
+        assert dot(a, b, f"{how},minus_zero=false", "mxfp8_e5m2", exponents=[-127]) == 0

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from axs6.golden.formats import block_format, formats
+from axs6.golden.formats import ROW_FORMATS, block_format
 from axs6.golden.pack import packed_bytes
 from axs6.hw.registry import ALL_UNITS, BUS_UNITS, UNITS, find, find_with_streams
 from axs6.hw.verilog import describe_streams
@@ -45,7 +45,7 @@ def test_beats_are_whole_blocks(block: int) -> None:
     assert bus("axis_dot", "m_axis", block=block)["width"] == 32
 
 
-@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("name", ROW_FORMATS)
 def test_beats_are_whole_blocks_in_every_format(name: str) -> None:
     fmt = block_format(name)
     outer = sum(level.scale.bits for level in fmt.outer) + (0 if fmt.element.signed else 8)

@@ -38,7 +38,7 @@ class Accumulator(NamedTuple):
         total_fraction: bits that the sum of the terms and the accumulator keeps, where the terms
             are added first and the accumulator then; None: all are added at once.
         groups: every how many lanes belong to one group, whose terms are added first.
-        reach: how far the exponent of an accumulator that counts may be below that of the terms.
+        reach: an accumulator whose exponent is further than this below that of the terms is 0.
         pairs: whether products are rounded, and added in pairs.
         normal: exponent of the smallest operand that is not taken for 0; sums then have no
             subnormals either. None: all count.

@@ -27,7 +27,7 @@ from axs6.golden.check.exact.floats import (
     round_to_float,
 )
 from axs6.golden.check.exact.formats import Definition, Exponent, Integer, Level, Real, real_element
-from axs6.golden.check.exact.step import SumStep, Term, aligned, stepped
+from axs6.golden.check.exact.step import ExactStep, Term, aligned, stepped
 
 
 class Operand(NamedTuple):
@@ -147,7 +147,7 @@ def _times(x: Value, factor: Fraction) -> Value:
     return x * factor if isinstance(x, Fraction) else x
 
 
-def _steps(products: Products, accumulator: Accumulator) -> Iterator[SumStep]:
+def _steps(products: Products, accumulator: Accumulator) -> Iterator[ExactStep]:
     """The steps in order."""
     step = accumulator.reduction or products.a.block
     for start in range(0, len(products.lanes), step):
@@ -155,7 +155,7 @@ def _steps(products: Products, accumulator: Accumulator) -> Iterator[SumStep]:
         lanes = products.lanes[here]
         specials = [lane.value for lane in lanes if isinstance(lane.value, Special)]
         special = add(specials) if specials else ZERO
-        yield SumStep(_terms(products, here, accumulator), special, [x.factors for x in lanes])
+        yield ExactStep(_terms(products, here, accumulator), special, [x.factors for x in lanes])
 
 
 def _wide_sum(products: Products, accumulator: Accumulator) -> Value:

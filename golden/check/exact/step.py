@@ -23,7 +23,7 @@ class Term(NamedTuple):
     counts: bool = False
 
 
-class SumStep(NamedTuple):
+class ExactStep(NamedTuple):
     """What a step adds.
 
     Args:
@@ -37,14 +37,15 @@ class SumStep(NamedTuple):
     factors: list[tuple[Value, ...]]
 
 
-def stepped(running: int, step: SumStep, accumulator: Accumulator) -> int:
+def stepped(running: int, step: ExactStep, accumulator: Accumulator) -> int:
     """Pattern of the running sum after a step."""
     output = accumulator.output
     if accumulator.pairs:
         sums = [_product(x, y, accumulator) for x, y in step.factors]
         while len(sums) > 1:
-            pairs = [sums[i : i + 2] for i in range(0, len(sums), 2)]
-            sums = [_sum(x[0], x[1], accumulator) if len(x) == 2 else x[0] for x in pairs]
+            odd = sums[len(sums) // 2 * 2 :]
+            pairs = zip(sums[::2], sums[1::2], strict=False)
+            sums = [*(_sum(x, y, accumulator) for x, y in pairs), *odd]
         return _sum(running, sums[0], accumulator)
     before, terms = number(running), step.terms
     if not accumulator.fused:

@@ -167,7 +167,6 @@ def infinities_as_largest(a, b, how):
         (having("groups", groups=1, reach=None), "mxfp8_e4m3", "matmul cdna3_fp8"),
         (having("reach", reach=8), "mxfp8_e5m2", "matmul cdna3_fp8"),
         (having("sum_fraction", sum_fraction=30), "mxfp8_e4m3", "matmul cdna3"),
-        (having("minus_zero", minus_zero=False), "mxfp8_e5m2", "matmul cdna"),
         (having("flush", flush=None), "mxfp8_e5m2", "matmul cdna2"),
         (having("pairwise", pairwise=False, flush=None), "mx9", "matmul cdna2"),
         (Model(matmul=without_outer_scales), "nvfp4", "matmul fp32"),
