@@ -1,12 +1,16 @@
-"""Tables of the site's reference, made from what the command line and the registry know.
+"""The site's reference, made from the command line, the registry and what modules export.
 
-A mark in a page names one of them:
+Marks in a page name a table, around what GitHub shows in its place:
 
     <!-- made: units -->
+    `axs6 list` shows the units.
+    <!-- /made -->
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 from pages import cells
@@ -20,7 +24,10 @@ from axs6.hw.registry import ALL_UNITS
 from axs6.hw.units.unit import Unit
 from axs6.hw.verilog import describe_streams
 
-MARK = re.compile(r"<!-- made: (\w+) -->")
+MARK = re.compile(r"<!-- made: ([\w.]+) -->.*?<!-- /made -->", re.S)
+
+MODULES = ("axs6", "axs6.files", "axs6.torch", "axs6.torch.training")
+"""Modules whose exports have a table each, by its name."""
 
 
 def fill(text: str) -> str:
@@ -141,9 +148,18 @@ def _accumulators() -> Iterable[str]:
     return cells(("accumulator", "fields unlike those of `fp32`"), rows)
 
 
+def _exports(module: str) -> Iterator[str]:
+    """What a module exports, for mkdocstrings: by their files, which may have the same names."""
+    found = import_module(module)
+    for name in found.__all__:
+        value = getattr(found, name)
+        yield from (f"::: {value.__module__}.{value.__qualname__}", "")
+
+
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "commands": _commands,
     "units": _units,
     "formats": _formats,
     "accumulators": _accumulators,
+    **{name: partial(_exports, name) for name in MODULES},
 }

@@ -22,7 +22,7 @@ log = get_plugin_logger("website")
 OUTER = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 """Pages beside docs."""
 
-SHOWN = (".md", ".svg", ".css")
+SHOWN = (".md", ".svg", ".css", ".js")
 """Ends of the names of files that belong to the site, whether a page links to them or not."""
 
 LINES = 400
