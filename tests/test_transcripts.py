@@ -138,7 +138,7 @@ def test_a_wrong_step_of_a_page_is_found(tmp_path: Path, main: Callable[..., Any
     assert not follow(page, tmp_path, main, long=False)
     wrong = page.replace("2 + 2", "2 + 3")
     assert follow(wrong, tmp_path, main, long=False) == ["python four.py: 4\n"]
-    with pytest.raises(subprocess.CalledProcessError, match="four.py"):
+    with pytest.raises(subprocess.CalledProcessError, match=r"four\.py"):
         follow(page.replace("print(", "print("[:-1]), tmp_path, main, long=False)
 
 
