@@ -71,7 +71,7 @@ def _source(root: Path, target: str, config: Any) -> Source:
     if path.is_dir():
         lines, language = sorted(each.name + "/" * each.is_dir() for each in path.iterdir()), "text"
     else:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         lexer = find_lexer_class_for_filename(target)
         language = lexer.aliases[0] if lexer else "text"
     rest = [f"{len(lines) - LINES:,} more lines are in the file."] * (len(lines) > LINES)

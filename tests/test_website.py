@@ -86,7 +86,7 @@ SMALL = {
     + "".join(f"[{name}](docs/{name}.md)\n" for name in ("link", "outside", "anchor", "lost"))
     + "".join(f"[{name}](docs/{name}.md)\n" for name in ("old", "typed")),
     "code/some.py": "print('shown')\n",
-    "docs/good.md": "# Good\n\n[home](../README.md#home)\n\n<!-- figure: kept --><!-- /figure -->\n",
+    "docs/good.md": "[home](../README.md#home)\n\n<!-- figure: kept --><!-- /figure -->\n",
     "docs/link.md": "# Link\n\n[a page](nowhere.md)\n",
     "docs/outside.md": "# Outside\n\n[a file](../code/none.py)\n",
     "docs/anchor.md": "# Anchor\n\n[a heading](good.md#nothing)\n",
