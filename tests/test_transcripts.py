@@ -60,7 +60,7 @@ def commands(text: str) -> dict[str, bool]:
 def run_here() -> list[Any]:
     """Transcripts that no figure has, of pages whose commands do not follow each other."""
     found: dict[str, list[str]] = {}
-    for page in set(pages.PAGES) - set(STARTS):
+    for page in (page for page in pages.PAGES if page not in STARTS):
         for command, output in transcripts(pages.MARK.sub("", page.read_text())):
             if command.split()[0] not in ELSEWHERE and output:
                 found.setdefault(command, []).append(output)
