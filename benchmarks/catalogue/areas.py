@@ -17,7 +17,10 @@ from catalogue.depends import (
     COMPARISON,
     ENERGY,
     FORMAT_DESIGNS,
+    FOUR,
     FOUR_BITS,
+    FOUR_SHOWN,
+    FOUR_UNITS,
     GENERIC,
     LANGUAGE,
     MODELS,
@@ -129,8 +132,22 @@ AREAS = (
         "overview",
         " ".join((*OVERVIEW, "--jobs 2", "--timeout 1800")),
         (*ERRORS, *HARDWARE, LANGUAGE),
-        COMPARED,
+        tuple(design for design in COMPARED if design[1]["format"] in OVERVIEW),
         SHOWN,
+    ),
+    compared(
+        "four-bits",
+        " ".join(
+            (
+                *FOUR,
+                "--columns bits,qsnr,recorded,cost,energy,perplexity",
+                "--jobs 2",
+                "--timeout 1800",
+            )
+        ),
+        (*ERRORS, *HARDWARE, LANGUAGE),
+        FOUR_UNITS,
+        FOUR_SHOWN,
     ),
     Figure(
         "scales",

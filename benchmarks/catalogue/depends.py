@@ -6,7 +6,8 @@ from pathlib import Path
 
 from digests import ROOT
 
-from axs6.golden.formats import CATALOG, Exponent, Rule, Shift
+from axs6.golden.formats import CATALOG, ROW_FORMATS, Exponent, Rule, Shift
+from axs6.hw.decoder.plan import decoded
 from axs6.hw.dot.shape import multiplied
 from axs6.hw.encoder.encoder import encoded
 
@@ -91,23 +92,18 @@ CXXRTL = ("sim/cxxrtl/*.[hp]*", "sim/compiler.py", "sim/compiled.py", "sim/*.hpp
 
 BLOCK_DOT = ("block_dot", {"block": 32})
 
-LATER = (
-    *("mxfp4_16", "nvfp4_ue5m3", "hif4", "fp8_e4m3fnuz", "fp8_e5m2fnuz"),
-    *("fp8_block", "mxfp8_32x32", "nf4", "nf4q6", "if4", "razer"),
-)
-"""Named formats that the figures over all formats do not have yet."""
+FORMATS = tuple(name for name, fmt in ROW_FORMATS.items() if multiplied(fmt))
+"""Formats with a dot product in hardware. Units of formats with tiles are those of their rows."""
 
-NAMED = {name: fmt for name, fmt in CATALOG.items() if name not in LATER}
-"""Named formats of these figures."""
+DECODED = tuple(name for name in FORMATS if decoded(CATALOG[name]))
+"""Those that have a decoder in hardware too."""
 
-FORMATS = tuple(
-    name for name, fmt in NAMED.items() if multiplied(fmt) and (encoded(fmt) or fmt.has_modes)
-)
-"""Formats with an encoder, a decoder and a dot product in hardware."""
+ENCODED = tuple(name for name in FORMATS if encoded(CATALOG[name]) or CATALOG[name].has_modes)
+"""Those that have an encoder."""
 
 ENCODED_FORMATS = tuple(
     name
-    for name in FORMATS
+    for name in ENCODED
     if all(isinstance(level.scale, Exponent | Shift) for level in CATALOG[name].levels)
 )
 """Formats whose encoders are measured. Other encoders divide, and take minutes to synthesise."""
@@ -115,7 +111,7 @@ ENCODED_FORMATS = tuple(
 BY_FORMAT: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("block_dot", {}, FORMATS),
     ("encoder", {"dtype": "bf16"}, ENCODED_FORMATS),
-    ("decoder", {"dtype": "bf16"}, FORMATS),
+    ("decoder", {"dtype": "bf16"}, DECODED),
 )
 """Units that are measured in many formats, with their other parameters and the formats."""
 
@@ -141,7 +137,9 @@ def in_formats(*options: str) -> tuple[str, ...]:
 
 
 COMPARED = tuple(
-    (unit, {"format": name, **others}) for unit, others, _ in BY_FORMAT for name in FORMATS
+    (unit, {"format": name, **others})
+    for unit, others, names in BY_FORMAT
+    for name in (ENCODED if unit == "encoder" else names)
 )
 """The units of `axs6 compare`."""
 
@@ -153,6 +151,25 @@ SHOWN = (
     *("mac_area", "mac_fj", "token_uj", "perplexity"),
 )
 """Its columns."""
+
+FOUR = (
+    *("mx4", "msfp12", "mxfp4", "mxfp4_16", "mxfp4_mse"),
+    *("nvfp4", "nvfp4_four-over-six", "nvfp4_ue5m3", "hif4", "if4", "razer"),
+    *("vsq4", "int4", "nf4q6", "nf4"),
+)
+"""Formats of 4-bit elements that are held against each other."""
+
+FOUR_SHOWN = (
+    *("bits", "paper_db", "outliers_db", "weights_db", "perplexity"),
+    *("mac_area", "delay_ps", "mac_fj", "value_area"),
+)
+"""Columns of their table."""
+
+FOUR_UNITS = (
+    *(design for design in COMPARED if design[1]["format"] in FOUR),
+    *(("choice_encoder", {"format": x, "dtype": "bf16"}) for x in FOUR if x not in CATALOG),
+)
+"""The units of these formats."""
 
 RULED = (
     *("axs6", "mx9", "mx6", "mx4", "mxint8"),

@@ -4,7 +4,7 @@ import reading_language as readings
 from figure import Figure
 from readings import printed
 
-from catalogue.depends import CHOSEN, FOUR_BITS, LANGUAGE, NAMED, TORCH_BITS
+from catalogue.depends import CHOSEN, FOUR_BITS, LANGUAGE, ROW_FORMATS, TORCH_BITS
 
 WINDOWS = "--data docs/data/perplexity.jsonl"
 """The windows of language models that were run, which a run goes on from."""
@@ -36,7 +36,7 @@ def perplexity(names: tuple[str, ...], options: str = "") -> str:
 LANGUAGE_MODELS = (
     Figure(
         "perplexity",
-        (f"{perplexity(tuple(NAMED))} --pareto docs/data/pareto.jsonl -o study",),
+        (f"{perplexity(tuple(ROW_FORMATS))} --pareto docs/data/pareto.jsonl -o study",),
         readings.perplexity,
         sources=(
             LANGUAGE,
@@ -87,7 +87,7 @@ LANGUAGE_MODELS = (
     Figure(
         "similarity",
         (
-            f"axs6 study similarity minilm --format {','.join(NAMED)} "
+            f"axs6 study similarity minilm --format {','.join(ROW_FORMATS)} "
             "--data docs/data/similarity.jsonl",
         ),
         printed,

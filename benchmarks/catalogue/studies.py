@@ -4,17 +4,18 @@ import readings
 from figure import Figure
 from readings import printed
 
+from axs6.hw.decoder.plan import decoded
 from axs6.hw.dot.shape import multiplied
-from catalogue.depends import BLOCK_DOT, CODES, NAMED, PRODUCTS, QSNR, SIMULATORS, TORCH_BITS
+from catalogue.depends import BLOCK_DOT, CODES, PRODUCTS, QSNR, ROW_FORMATS, SIMULATORS, TORCH_BITS
 
 TRAINED = r"\d+\.\d%|loss \d+\.\d+( to \d+\.\d+)?|\d+\.\d\d(?= +\d+\")"
 """Accuracies, losses and QSNRs of models trained in FP32, whose bits depend on the instructions of
 the processor."""
 
-SIGNED = [name for name, fmt in NAMED.items() if multiplied(fmt)]
+SIGNED = [name for name, fmt in ROW_FORMATS.items() if multiplied(fmt)]
 """Formats that have block dot products in hardware."""
 
-UNSCALED = [name for name, fmt in NAMED.items() if not fmt.outer]
+UNSCALED = [name for name, fmt in ROW_FORMATS.items() if not fmt.outer and decoded(fmt)]
 """Formats without scales of channels and tensors."""
 
 CHECKS = (

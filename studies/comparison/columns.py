@@ -71,11 +71,13 @@ GROUPS: Final[Mapping[str, ColumnGroup]] = {
             Column("delay_ps", "ps", ",.0f"),
             Column("of_bound", "of bound", ".0%"),
             Column("encoder_area", "encoder", ",.0f"),
+            Column("value_area", "a value", ",.0f"),
             Column("decoder_area", "decoder", ",.0f"),
         ),
         "dot, a MAC, ps: area and longest path of the block dot product, without registers, and "
         "its area over its lanes; of bound: the area of its products' gates and full adders over "
-        "its area; encoder, decoder: their areas, for as many values of bf16",
+        "its area; encoder, decoder: their areas, for as many values of bf16; a value: the area of "
+        "the encoder over its values",
     ),
     "energy": ColumnGroup(
         (Column("mac_fj", "fJ", ",.1f"),),

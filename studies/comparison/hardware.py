@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from axs6.golden.formats import ScaleChoice, block_format
 from axs6.studies.comparison.errors import Found
 from axs6.studies.comparison.table import Cell
 from axs6.studies.stimuli import DIGITS
@@ -47,7 +48,13 @@ def cost(names: Sequence[str], settings: dict[str, Any], advance: Advance) -> Fo
     for name, result in zip(names, _measured("block_dot", names, settings, advance), strict=True):
         for column, figure in _dot(result).items():
             yield name, column, result.reason or figure
-    yield from encoder(names, settings, advance, {"encoder_area": "area"})
+    for name, result in zip(
+        names, _measured("encoder", names, settings, advance, CONVERTED), strict=True
+    ):
+        area = _figure(result, "area")
+        yield name, "encoder_area", area
+        values = result.point.parameters["block"]
+        yield name, "value_area", area if isinstance(area, str) else area / values
     yield from _figures("decoder", names, settings, advance, {"decoder_area": "area"}, CONVERTED)
 
 
@@ -158,6 +165,17 @@ def _measured(
     def progress(result: Result, done: int, total: int) -> None:
         advance(f"{result.point.label(['format'])} ({done} of {total})")
 
-    expression = f"format={','.join(names)}"
-    found = sweep([unit], expression, parameters=parameters, progress=progress, **settings)
-    return found.results
+    measured: dict[str, Result] = {}
+    units = {name: _unit_of(unit, name) for name in names}
+    for each in dict.fromkeys(units.values()):
+        here = [name for name in names if units[name] == each]
+        expression = f"format={','.join(here)}"
+        found = sweep([each], expression, parameters=parameters, progress=progress, **settings)
+        measured |= dict(zip(here, found.results, strict=True))
+    return tuple(measured[name] for name in names)
+
+
+def _unit_of(unit: str, name: str) -> str:
+    """The unit that does it in a format: encoders of formats that choose scales are another."""
+    chooses = block_format(name).choice is not ScaleChoice.MAX
+    return "choice_encoder" if unit == "encoder" and chooses else unit

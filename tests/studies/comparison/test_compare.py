@@ -69,8 +69,22 @@ def test_areas_are_those_of_axs6_area(found: FormatComparison) -> None:
         column = "dot_area" if unit == "block_dot" else f"{unit}_area"
         assert row[column] == same.measured.figures["area"] > 100
     assert row["mac_area"] == row["dot_area"] / 8
+    assert row["value_area"] == row["encoder_area"] / 8
     assert 0.2 < row["of_bound"] < 1
     assert row["delay_ps"] > 500
+
+
+def test_formats_that_choose_scales_have_encoders_that_do() -> None:
+    names = ["int4_e8m0_t8_mse", "int4_e8m0_t8"]
+    found = compare(names, ["cost"])
+    how = {"optimise": None, "adder_cells": False, "fmax": False, "liberty": None}
+    for unit, name in zip(("choice_encoder", "encoder"), names, strict=True):
+        (same,) = sweep(
+            [unit], parameters={"format": name, "dtype": "bf16"}, target="sky130", **how
+        ).results
+        assert same.cached
+        assert same.measured is not None
+        assert found.rows[name]["encoder_area"] == same.measured.figures["area"] > 100
 
 
 def test_what_cannot_be_had_says_why(found: FormatComparison) -> None:
@@ -78,6 +92,7 @@ def test_what_cannot_be_had_says_why(found: FormatComparison) -> None:
     assert row["dot_area"] == "block must be a power of two from 2 to 128 here, not 1"
     assert row["dot_area"] == row["of_bound"] == row["lanes"]
     assert row["encoder_area"] == "block must be one of 8, 16, 32, 64, 128, not 1"
+    assert row["value_area"] == row["encoder_area"]
     assert str(row["bound_db"]).startswith("Theorem 1 is of elements with a fixed point")
     notes = found.notes()
     assert len(notes) == 4
