@@ -32,7 +32,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
 HREF = re.compile(r'<a [^>]*href="([^"#]+)')
 
 
-class Source(File):
+class FilePage(File):
     """A page that shows a file, or the names in a folder, to which another page links."""
 
     def is_documentation_page(self) -> bool:
@@ -53,13 +53,13 @@ def on_files(files: Files, config: Any) -> Files:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(page.src_uri), link))
             inside = ":" not in link and not target.startswith("..") and (root / target).exists()
             if inside and found.get_file_from_path(target) is None:
-                found.append(_source(root, target, config))
+                found.append(_file_page(root, target, config))
     return found
 
 
-def _source(root: Path, target: str, config: Any) -> Source:
+def _file_page(root: Path, target: str, config: Any) -> FilePage:
     """The page of a file or folder of the repository."""
-    made = Source(
+    made = FilePage(
         target,
         None,
         config.site_dir,
@@ -82,7 +82,7 @@ def _source(root: Path, target: str, config: Any) -> Source:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The text of a page with the tables of the reference, and without the marks of figures."""
-    if isinstance(page.file, Source):
+    if isinstance(page.file, FilePage):
         return markdown
     for problem in figure_problems(markdown):
         log.warning(f"{page.file.src_uri}: {problem}: run `make figures`")

@@ -218,6 +218,17 @@ def test_marks_must_name_figures(project: Path) -> None:
         pages.fill("at\n<!-- figure: speed.rate -->1<!-- /figure -->", {"speed": SPEED})
 
 
+def test_marks_may_name_cells_of_tables(project: Path) -> None:
+    table = {"columns": ["unit", "a MAC"], "rows": [["dot", 1234.5]]}
+    SPEED.path.write_text(json.dumps({**SPEED.stored(), "table": table}))
+    empty = "at <!-- figure: speed.dot.a MAC --><!-- /figure -->"
+    filled = pages.fill(empty, {"speed": SPEED})
+    assert filled == "at <!-- figure: speed.dot.a MAC -->1,234.5<!-- /figure -->"
+    for wrong in ("dots.a MAC", "dot.a"):
+        with pytest.raises(ValueError, match=f"must name a row and a column of speed, not {wrong}"):
+            pages.fill(empty.replace("dot.a MAC", wrong), {"speed": SPEED})
+
+
 def test_tables_have_numbers_to_the_right() -> None:
     content = {"columns": ["unit", "area", "MHz"], "rows": [["dot", 1234.5, "-"], ["a", 7, 2]]}
     assert pages.table(content) == (
