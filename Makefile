@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo test lint bench figures fuzz quality hashes clean
+.PHONY: demo test lint docs bench figures fuzz quality hashes clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/axs6 demo
@@ -22,6 +22,11 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy -p axs6
+
+# Checks transcripts and figures, and builds the site in build/site; `mkdocs serve` shows it at work.
+docs: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -q -n 2 tests/test_transcripts.py tests/test_figures.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/golden.py

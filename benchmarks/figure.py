@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,11 @@ class Figure:
             return ["its commands"]
         old, new = stored["measured_on"], self.measured_on()
         return [what for what in {**old, **new} if old.get(what) != new.get(what)]
+
+    def changed_sources(self) -> list[str]:
+        """What is out of date beside designs, which take long to make."""
+        found = replace(self, designs=()).out_of_date()
+        return [what for what in found if what not in self.designs_by_name]
 
     def masked(self, kept: Mapping[str, Any]) -> dict[str, Any]:
         """The kept contents, without the parts that depend on the machine."""

@@ -1,24 +1,26 @@
 """The figures in README and docs, between marks that GitHub does not show.
 
-A mark names a figure of the catalogue, or one of its values:
+A mark names a figure of the catalogue, one of its values, or a row and a column of its table:
 
     <!-- figure: NAME -->
     what the commands printed, or a table, with the machine and the date where they count
     <!-- /figure -->
 
     some 390 <!-- figure: NAME.VALUE -->388<!-- /figure --> µm²
+    896 µm², as <!-- figure: NAME.ROW.COLUMN -->896<!-- /figure --> in the table
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from digests import ROOT
 from figure import Figure
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 MARK = re.compile(
-    r"(<!-- figure: (?P<name>[\w-]+)(?:\.(?P<value>\w+))? -->)(?P<shown>.*?)(<!-- /figure -->)",
+    r"(<!-- figure: (?P<name>[\w-]+)(?:\.(?P<value>\w+(?:\.[^>]+?)?))? -->)"
+    r"(?P<shown>.*?)(<!-- /figure -->)",
     re.S,
 )
 
@@ -27,8 +29,8 @@ def fill(text: str, figures: Mapping[str, Figure]) -> str:
     """The text of a page with its figures as their files keep them.
 
     Raises:
-        ValueError: a mark names no figure, or a value stands at the beginning of a line, where
-            Markdown would take the line for HTML.
+        ValueError: a mark names no figure or no value of it, or a value stands at the beginning of
+            a line, where Markdown would take the line for HTML.
     """
 
     def shown(mark: re.Match[str]) -> str:
@@ -41,10 +43,22 @@ def fill(text: str, figures: Mapping[str, Figure]) -> str:
         elif text[: mark.start()].endswith("\n"):
             raise ValueError(f"a line must not begin with the value {name}.{value}")
         else:
-            content = number(kept["values"][value]) if kept else "(not measured yet)"
+            content = number(_value(kept, name, value)) if kept else "(not measured yet)"
         return f"{mark[1]}{content}{mark[5]}"
 
     return MARK.sub(shown, text)
+
+
+def _value(kept: Mapping[str, Any], name: str, value: str) -> float | str:
+    """A value of the figure `name`, or what stands in a row and a column of its table."""
+    row, _, column = value.partition(".")
+    if not column:
+        return kept["values"][value]
+    columns = kept["table"]["columns"]
+    found = [cells for cells in kept["table"]["rows"] if cells[0] == row]
+    if not found or column not in columns:
+        raise ValueError(f"the mark must name a row and a column of {name}, not {value}")
+    return found[0][columns.index(column)]
 
 
 def block(figure: Figure, kept: Mapping[str, Any]) -> str:
@@ -69,9 +83,16 @@ def table(content: Mapping[str, Any]) -> str:
     rows = content["rows"]
     columns = zip(*rows, strict=True)
     right = [not any(isinstance(cell, str) and cell != "-" for cell in each) for each in columns]
-    lines = [content["columns"], ["---:" if each else "---" for each in right]]
-    lines += [[number(cell) for cell in row] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    numbers = [k for k, each in enumerate(right) if each]
+    return "\n".join(cells(content["columns"], [map(number, row) for row in rows], numbers))
+
+
+def cells(
+    columns: Sequence[str], rows: Iterable[Iterable[str]], right: Collection[int] = ()
+) -> list[str]:
+    """The lines of a table in Markdown, the columns with the numbers `right` to the right."""
+    rule = ["---:" if k in right else "---" for k in range(len(columns))]
+    return [f"| {' | '.join(line)} |" for line in (columns, rule, *rows)]
 
 
 def number(value: float | str) -> str:

@@ -75,10 +75,11 @@ def convert(
 
     Args:
         model: left as it is; it may be converted already. The copy has parameters of its own and
-        the same `state_dict` keys. A weight is encoded again when any bit of it changes. `freeze`
-        skips this check. backend: "emulated", the hardware's bits from compiled kernels or torch's
-        own products where they take the formats, else from the NumPy model; "rtl", the hardware
-        simulated, on the CPU; or "golden", the NumPy model.
+            the same `state_dict` keys. A weight is encoded again when any bit of it changes.
+            `freeze` skips this check.
+        backend: "emulated", the hardware's bits from compiled kernels or torch's own products where
+            they take the formats, else from the NumPy model; "rtl", the hardware simulated, on the
+            CPU; or "golden", the NumPy model.
         format: the block format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a
             BlockFormat.
         weights, activations: separate formats, instead of `format`. Both operands of products
@@ -97,17 +98,18 @@ def convert(
         choice: "max", "four-over-six" or "mse", the choice of the finest scales, in place of that
             of all formats; a format's own is in its string, as "nvfp4_mse".
         policy: other options for some layers: a `Policy`, its plain data, or a function that takes
-        the name of a module and the module, and returns a format ("fp32" to leave it alone), a
-        mapping of the above, or None to inherit the settings of the parent. exclude: names of
-        modules, as in `named_modules` and with the wildcards of `fnmatch`, or classes; these
-        modules and everything in them are left alone. nonfinite: "error" refuses NaN and infinite
-        operands and names the layer; "saturate" encodes NaN as +0 and infinities as the largest
-        code; "propagate" keeps them, in formats with NaN.
+            the name of a module and the module, and returns a format ("fp32" to leave it alone), a
+            mapping of the above, or None to inherit the settings of the parent.
+        exclude: names of modules, as in `named_modules` and with the wildcards of `fnmatch`, or
+            classes; these modules and everything in them are left alone.
+        nonfinite: "error" refuses NaN and infinite operands and names the layer; "saturate" encodes
+            NaN as +0 and infinities as the largest code; "propagate" keeps them, in formats with
+            NaN.
         tile: parameters of `axs6.sim.tile.Tile`, for "rtl": rows, columns, stages, interleave.
-        unconverted: what to do about matrix products that are not replaced, when a module has
-            them or, once for each place, when a `forward` computes one: "warn" gives an
+        unconverted: what to do about matrix products that are not replaced, when a module has them
+            or, once for each place, when a `forward` computes one: "warn" gives an
             `UnconvertedWarning`, "error" raises it, "ignore" does nothing. Excluded modules are not
-        reported.
+            reported.
 
     Returns:
         The converted copy. Gradients use a straight-through estimator: they are the gradients of

@@ -55,7 +55,7 @@ class ErrorFeedback(nn.Module):
         Args:
             x: float32 values of the error's shape.
             format, rounding, block, random, random_bits, nonfinite, name: as of `encode`. With
-            "saturate" a nonfinite sum sets the error to +0.
+                "saturate" a nonfinite sum sets the error to +0.
 
         Returns:
             float32 of the shape of `x`. These values and the error have the bits of

@@ -186,11 +186,13 @@ def plan(
 
     Args:
         model: the model.
-        base: default settings. exclude: names and classes that are left in FP32, whatever the
-        policy. policy: a Policy, its plain data, or a function that takes a name and a module, and
-        returns a format ("fp32" to leave the module alone), several settings, or None to inherit
-        the settings of the parent. layers: classes of layers with products. multiplies: whether a
-        module may compute products itself.
+        base: default settings.
+        exclude: names and classes that are left in FP32, whatever the policy.
+        policy: a Policy, its plain data, or a function that takes a name and a module, and returns
+            a format ("fp32" to leave the module alone), several settings, or None to inherit the
+            settings of the parent.
+        layers: classes of layers with products.
+        multiplies: whether a module may compute products itself.
 
     A rule that changes nothing gives a warning.
 

@@ -41,18 +41,19 @@ def encode(
 
     Args:
         x: float32, bfloat16, float16 or float64 of shape (..., K), on any device, read without
-        rounding. K is padded with zeros to whole blocks. format: a name of the catalog, a string
-        such as "e4m3fn_e8m0_t32", or a BlockFormat. rounding: "nearest", "toward_zero" or
-        "stochastic". block: values of the largest group of a fixed size, in place of the format's.
+            rounding. K is padded with zeros to whole blocks.
+        format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a BlockFormat.
+        rounding: "nearest", "toward_zero" or "stochastic".
+        block: values of the largest group of a fixed size, in place of the format's.
         choice: of the finest scales, in place of the format's: "max", "four-over-six" or "mse".
         random: with rounding "stochastic" a random integer for each value, 0 <= u < 2^random_bits,
-        such as `Lfsr` gives: integers of the shape and on the device of `x`.
+            such as `Lfsr` gives: integers of the shape and on the device of `x`.
         random_bits: width of the random integers, 1 to 32.
-        nonfinite: "error" refuses NaN and infinities; "saturate" encodes NaN as +0 and an
-            infinity as the largest code; "propagate" keeps them, in formats with NaN. float64
-            values of 2^128 or more count as infinite.
-        scale: the outermost real scale, instead of the one computed from the values. name: name of
-        the tensor in errors.
+        nonfinite: "error" refuses NaN and infinities; "saturate" encodes NaN as +0 and an infinity
+            as the largest code; "propagate" keeps them, in formats with NaN. float64 values of
+            2^128 or more count as infinite.
+        scale: the outermost real scale, instead of the one computed from the values.
+        name: name of the tensor in errors.
 
     Returns:
         The blocks of `axs6.encode` for the same values, words and scale.
@@ -78,8 +79,9 @@ def decode(
     """Decode blocks to a tensor, as `axs6.decode` does.
 
     Args:
-        blocks: from `encode`, `axs6.encode` or `axs6.unpack`. dtype: torch.float32, torch.bfloat16
-        or torch.float64. device: device of the result.
+        blocks: from `encode`, `axs6.encode` or `axs6.unpack`.
+        dtype: torch.float32, torch.bfloat16 or torch.float64.
+        device: device of the result.
 
     Returns:
         Values of shape `blocks.shape`; special values as in `axs6.decode`.

@@ -27,8 +27,8 @@ class QuantisedGradients(nn.Module):
         parameters: float32 parameters; parameters without a gradient are skipped.
         format, rounding, block, nonfinite: as of `encode`.
         random_bits, seed: with rounding "stochastic", of an `Lfsr` with a lane for each value of a
-        block, which draws words for one gradient after the other. feedback: whether the error of
-        each gradient is added to the next one.
+            block, which draws words for one gradient after the other.
+        feedback: whether the error of each gradient is added to the next one.
 
     `state_dict` has the registers, `words.states`, and for each parameter its `errors.N.error`.
 

@@ -25,12 +25,17 @@ class ReportRow:
     """The products of one place.
 
     Args:
-        name: the module, and its part if it has several products. backend: name of the backend.
-        calls: number of runs. macs: multiplications, without padding zeros. cycles: clock cycles of
-        the hardware; None without simulation. busy_cycles: cycles times utilisation. packed_bytes:
-        both operands as packed blocks. fp32_bytes: both operands in FP32. signal, noise: sums of
-        squares of the FP32 product of the original operands, and of the error. bits_different: bits
-        in which the other backend differs; None without another backend.
+        name: the module, and its part if it has several products.
+        backend: name of the backend.
+        calls: number of runs.
+        macs: multiplications, without padding zeros.
+        cycles: clock cycles of the hardware; None without simulation.
+        busy_cycles: cycles times utilisation.
+        packed_bytes: both operands as packed blocks.
+        fp32_bytes: both operands in FP32.
+        signal, noise: sums of squares of the FP32 product of the original operands, and of the
+            error.
+        bits_different: bits in which the other backend differs; None without another backend.
     """
 
     name: str

@@ -50,10 +50,12 @@ class Coding:
     Args:
         format, block, rounding, mode, random_bits: as in `axs6.encode`. Afterwards `format` is the
             format with this block, and `block` its size, None where it has none.
-        axis: the axis of the blocks. flatten: axes from this one on are flattened, in row-major
-        order, and blocks lie along the result. Without both, `reduction` chooses them for each
-        tensor. align: blocks are padded to a multiple of this number of bytes. seed: of the random
-        words of stochastic rounding, `axs6.golden.lfsr`; every tensor starts at the seed.
+        axis: the axis of the blocks.
+        flatten: axes from this one on are flattened, in row-major order, and blocks lie along the
+            result. Without both, `reduction` chooses them for each tensor.
+        align: blocks are padded to a multiple of this number of bytes.
+        seed: of the random words of stochastic rounding, `axs6.golden.lfsr`; every tensor starts at
+            the seed.
         profile: a library whose steps are taken, as in `axs6.encode`.
 
     Raises:

@@ -20,9 +20,10 @@ class TensorDescription:
     Args:
         name: of the tensor.
         dtype, shape: of its values.
-        bytes: number of bytes in the file. encoded: its encoding; None if it is not encoded. modes:
-        number of blocks by the name of their mode; all dense in formats without modes. layout: name
-        of its layout, if it is a weight of a checkpoint.
+        bytes: number of bytes in the file.
+        encoded: its encoding; None if it is not encoded.
+        modes: number of blocks by the name of their mode; all dense in formats without modes.
+        layout: name of its layout, if it is a weight of a checkpoint.
     """
 
     name: str

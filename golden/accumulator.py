@@ -51,13 +51,14 @@ class Accumulator:
             top bit of the largest magnitude that such a term has.
         alignment: how the other bits are dropped.
         least: lower limit of the largest exponent of a step: the exponent of zeros in tensor cores.
-        None for no limit. fused: whether the accumulator is one of the terms of a step, or the
-        result of the step is added to it afterwards. A fused result of 0 is +0.
+            None for no limit.
+        fused: whether the accumulator is one of the terms of a step, or the result of the step is
+            added to it afterwards. A fused result of 0 is +0.
         output: dtype of the result of each step, and of the sum with it; None for one integer that
             is wide enough, rounded once to FP32 at the end.
         rounding: to nearest even or toward zero; overflows become infinite.
-        promote: steps after which the accumulator is added to another one, in FP32 to nearest
-            even, and starts again at 0; None for never.
+        promote: steps after which the accumulator is added to another one, in FP32 to nearest even,
+            and starts again at 0; None for never.
         term: lanes whose products are added exactly, whatever their exponents, and multiplied by
             the significands of the scales. Such a term has the exponents of the scales alone and
             its point at 1, and counts in the largest exponent even where products cancel to 0. None

@@ -138,7 +138,7 @@ def matmul(a: Blocks, b: Blocks, accumulator: str | Accumulator = "fp32") -> NDA
         b: blocks of shape (N, K), the transpose of the usual right-hand side; or of shape (K, N)
             along axis 0. The formats may differ if their blocked levels have the same groups.
         accumulator: how the products are added: a name or string for
-        `axs6.golden.accumulator.accumulator`, or an Accumulator.
+            `axs6.golden.accumulator.accumulator`, or an Accumulator.
 
     Returns:
         float32 of shape (M, N); K = 0 gives +0. NaN and infinite values follow IEEE 754.

@@ -66,29 +66,29 @@ def encode(
     Args:
         x: values of shape (..., K, ...): float32, float16, bfloat16 (an `ml_dtypes` array, or bit
             patterns in uint16), float64, or integers other than uint16. Each is read without
-        rounding. K is padded with zeros to whole blocks.
+            rounding. K is padded with zeros to whole blocks.
         format: a name of the catalog, a string such as "e4m3fn_e8m0_t32", or a BlockFormat. The
             rows of tiles lie along the last of the other axes.
         rounding: "nearest" (ties to even), "toward_zero" or "stochastic".
         mode: for formats with modes "dense"; "sparse", for the blocks in which at least a quarter
             of the dense magnitudes is 0, the others dense; "high_precision"; or "auto": sparse
-            where that is allowed, otherwise dense or high-precision, whichever has the smaller
-            sum of squared errors (in float64, added in index order), dense if they are equal.
+            where that is allowed, otherwise dense or high-precision, whichever has the smaller sum
+            of squared errors (in float64, added in index order), dense if they are equal.
         block: values of the largest group of a fixed size, in place of the format's.
         axis: the axis along which values are blocked.
-        random: with rounding "stochastic" an integer u for each value, of the shape of `x`,
-            0 <= u < 2^random_bits. With g the step between codes there, the magnitude is
-            floor((floor(|x| / g * 2^random_bits) + u) / 2^random_bits) steps.
+        random: with rounding "stochastic" an integer u for each value, of the shape of `x`, 0 <= u
+            < 2^random_bits. With g the step between codes there, the magnitude is floor((floor(|x|
+            / g * 2^random_bits) + u) / 2^random_bits) steps.
         random_bits: width of the random integers, 1 to 32.
         nonfinite: what to do with NaN, infinities, and values of magnitude 2^128 or more. "error"
             raises. "saturate" encodes NaN as +0, without a part in a group's maximum, and an
-            infinity as the largest element under the scale of the largest FP32 value.
-            "propagate" keeps them: as an element with such a code, else by making the scale of the
-        group NaN.
+            infinity as the largest element under the scale of the largest FP32 value. "propagate"
+            keeps them: as an element with such a code, else by making the scale of the group NaN.
         scale: the outermost real scale, positive numbers that broadcast to its shape, instead of
-        the one computed from the values (delayed scaling). It is held within the numbers of its
-        dtype. outer: all scales of channels and the tensor, computed by `axs6.golden.outer` from a
-        larger array that contains the values; replaces the scales computed from the values.
+            the one computed from the values (delayed scaling). It is held within the numbers of its
+            dtype.
+        outer: all scales of channels and the tensor, computed by `axs6.golden.outer` from a larger
+            array that contains the values; replaces the scales computed from the values.
         choice: of the finest scales, in place of the format's: "max", "four-over-six" or "mse".
         profile: a library whose steps replace those below: `axs6.golden.profile.PROFILES`. It goes
             with `block` and `axis` alone; `axs6.golden.encode_as` also returns what its file keeps.

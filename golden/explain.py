@@ -39,8 +39,9 @@ class BlockField:
 
     Args:
         symbol: their meaning: "E", "t", "s" or "r" for the kinds of scales, "code", "mode", "0".
-        index: their index among the fields with this symbol; None for a single field. first: number
-        of the lowest bit. bits: number of bits.
+        index: their index among the fields with this symbol; None for a single field.
+        first: number of the lowest bit.
+        bits: number of bits.
     """
 
     symbol: str

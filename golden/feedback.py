@@ -23,7 +23,7 @@ def encode_with_feedback(
         x: float32 values of shape (..., K).
         error: the error from the last call, or zeros; of the dtype and shape of `x`.
         block, options: as in `axs6.encode`. If `nonfinite` allows it, a nonfinite c gives the error
-        +0, as does a c whose code or scale is NaN or infinite.
+            +0, as does a c whose code or scale is NaN or infinite.
 
     Returns:
         The blocks, and the new error: float32 of the shape of `x`.

@@ -27,15 +27,17 @@ class ModelRun:
         backend: "fp32", "emulated" or "rtl".
         format: name of the block format, or of the policy; None in FP32.
         metric: the workload's metric of the outputs.
-        seconds: wall time of the model alone: without training, the build of the simulator, and
-            the comparison.
-        loss: mean cross-entropy of the outputs in nats; None if the metric is a function. qsnr_db:
-        power of the FP32 outputs over the power of the error, in dB; None in FP32 or without a
-        finite ratio. bits_compared: number of bits compared with "emulated", of all products and,
-        if both backends ran, of the outputs; None except for "rtl". bits_different: number of
-        differing bits, which must be 0. cycles: clock cycles of the hardware's tile; None except
-        for "rtl". utilisation: utilisation of its multipliers, 0 to 1. layers: the rows of
-        `axs6.torch.Report`, for "rtl".
+        seconds: wall time of the model alone: without training, the build of the simulator, and the
+            comparison.
+        loss: mean cross-entropy of the outputs in nats; None if the metric is a function.
+        qsnr_db: power of the FP32 outputs over the power of the error, in dB; None in FP32 or
+            without a finite ratio.
+        bits_compared: number of bits compared with "emulated", of all products and, if both
+            backends ran, of the outputs; None except for "rtl".
+        bits_different: number of differing bits, which must be 0.
+        cycles: clock cycles of the hardware's tile; None except for "rtl".
+        utilisation: utilisation of its multipliers, 0 to 1.
+        layers: the rows of `axs6.torch.Report`, for "rtl".
     """
 
     backend: str
@@ -58,8 +60,10 @@ class AccuracyStudy(Tabular):
     Args:
         model: its name.
         metric: the metric's name.
-        samples: number of samples. batch: batch size. tile: parameters of the hardware's tile;
-        others have the unit's defaults. runs: one in FP32, then each format and backend.
+        samples: number of samples.
+        batch: batch size.
+        tile: parameters of the hardware's tile; others have the unit's defaults.
+        runs: one in FP32, then each format and backend.
     """
 
     model: str
@@ -136,8 +140,8 @@ def study_accuracy(
         formats: block formats of all products.
         policies: policies with different formats in different layers, by their names in the study.
         backends: of "emulated" and "rtl".
-        samples: run only the first ones; None for all. batch: batch size. The tile fills its
-        pipeline for every product, so cycles depend on it.
+        samples: run only the first ones; None for all.
+        batch: batch size. The tile fills its pipeline for every product, so cycles depend on it.
         tile: parameters of `axs6.sim.tile.Tile`.
         progress: called with a line of text before each run.
 

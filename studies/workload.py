@@ -33,9 +33,10 @@ class Workload:
     Args:
         model: trained, with parameters in float32; studies put it into evaluation mode.
         inputs: inputs of the model, samples along the first axis; a tuple of tensors if the model
-        takes several. targets: expected results for the metric, samples along the first axis.
+            takes several.
+        targets: expected results for the metric, samples along the first axis.
         metric: "accuracy", "cross_entropy", or a function of the outputs and targets of all samples
-        that returns a number.
+            that returns a number.
 
     Raises:
         TypeError: an argument is of another type.

@@ -46,7 +46,7 @@ class Synthesis:
         fmax: whether to place and route for Fmax, on ice40 and ecp5.
         breakdown: whether to make a second run, for the parts of a report.
         share: whether Yosys looks for operators that are never used at the same time, to build them
-        once; this takes most of the time of a wide unit. FPGA flows always do.
+            once; this takes most of the time of a wide unit. FPGA flows always do.
     """
 
     target: str = "generic"

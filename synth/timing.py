@@ -47,7 +47,8 @@ def library_timing(
     Args:
         module: of a Yosys JSON netlist.
         library: the cells.
-        around: driver and load of the module. model: description of the library for the report.
+        around: driver and load of the module.
+        model: description of the library for the report.
 
     Raises:
         SynthesisError: a cell is not in the library, a register has no delay from its clock or no

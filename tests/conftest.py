@@ -1,6 +1,7 @@
 import gc
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -187,6 +188,21 @@ def main(
     log.setLevel(logging.NOTSET)
     for number, handler in handlers.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A browser without a window, for tests of pages."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not installed (apt install chromium): the page is not tested")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Without its sandbox, which containers do not allow to root.
+        found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield found
+        found.close()
 
 
 PYOSYS = """

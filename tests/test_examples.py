@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from catalogue import FIGURES
+from pages import PAGES
 
 from axs6.golden.vectors.formats import NAMES
 
@@ -105,7 +106,7 @@ def test_a_testbench_of_ones_own() -> None:
     assert done.stdout == "20 products equal\n"
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_sessions_in_the_docs_are_true(page: Path) -> None:
     # A fence right after a session would be read as its output.
     text = re.sub(r"^```.*$", "", page.read_text(), flags=re.MULTILINE)
@@ -240,5 +241,5 @@ def test_the_c_example_refuses_folders_without_formats(
 
 
 def test_the_docs_are_filled_in() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in PAGES:
         assert not re.search(r"@[A-Z]+@", page.read_text()), page

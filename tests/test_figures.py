@@ -24,8 +24,7 @@ LONG = 2
 
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
 def test_sources_of_figures_are_as_they_were(figure: Figure) -> None:
-    found = dataclasses.replace(figure, designs=()).out_of_date()
-    changed = [what for what in found if what not in figure.designs_by_name]
+    changed = figure.changed_sources()
     assert not changed, f"{', '.join(changed)} changed: run `make figures ONLY={figure.name}`"
 
 
@@ -217,6 +216,17 @@ def test_marks_must_name_figures(project: Path) -> None:
         pages.fill("<!-- figure: sped --><!-- /figure -->", {"speed": SPEED})
     with pytest.raises(ValueError, match="must not begin with the value speed"):
         pages.fill("at\n<!-- figure: speed.rate -->1<!-- /figure -->", {"speed": SPEED})
+
+
+def test_marks_may_name_cells_of_tables(project: Path) -> None:
+    table = {"columns": ["unit", "a MAC"], "rows": [["dot", 1234.5]]}
+    SPEED.path.write_text(json.dumps({**SPEED.stored(), "table": table}))
+    empty = "at <!-- figure: speed.dot.a MAC --><!-- /figure -->"
+    filled = pages.fill(empty, {"speed": SPEED})
+    assert filled == "at <!-- figure: speed.dot.a MAC -->1,234.5<!-- /figure -->"
+    for wrong in ("dots.a MAC", "dot.a"):
+        with pytest.raises(ValueError, match=f"must name a row and a column of speed, not {wrong}"):
+            pages.fill(empty.replace("dot.a MAC", wrong), {"speed": SPEED})
 
 
 def test_tables_have_numbers_to_the_right() -> None:

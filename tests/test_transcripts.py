@@ -6,6 +6,7 @@ runs their commands; the others are run here, and the C program's by test_exampl
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,8 +21,18 @@ from catalogue import FIGURES
 from axs6.cli import command_line
 from axs6.cli import commands as known_commands
 
-LONG = ("--fmax", "axs6 area", "axs6 generate dot --block 32", "axs6 demo", "examples/axis_")
+LONG = (
+    "--fmax",
+    "axs6 area",
+    "axs6 compare axs6 mx6 mxfp4 --columns cost",
+    "axs6 generate dot --block 32",
+    "axs6 demo",
+    "examples/axis_",
+)
 """What commands have that take most of a minute or more, or that other tests run in each run."""
+
+STARTS = tuple(page for page in pages.PAGES if page.parent.name == "start")
+"""Pages for newcomers, whose files are written and whose commands run in order, in one folder."""
 
 ELSEWHERE = ("cc", "./check_vectors", "./check_formats")
 """Programs of transcripts that test_examples.py runs."""
@@ -47,9 +58,9 @@ def commands(text: str) -> dict[str, bool]:
 
 
 def run_here() -> list[Any]:
-    """Transcripts that no figure has."""
+    """Transcripts that no figure has, of pages whose commands do not follow each other."""
     found: dict[str, list[str]] = {}
-    for page in pages.PAGES:
+    for page in (page for page in pages.PAGES if page not in STARTS):
         for command, output in transcripts(pages.MARK.sub("", page.read_text())):
             if command.split()[0] not in ELSEWHERE and output:
                 found.setdefault(command, []).append(output)
@@ -76,15 +87,68 @@ def missing(printed: str, passages: str) -> list[str]:
     return found
 
 
+def prepare(folder: Path) -> None:
+    """Make what commands find in the root of the repository."""
+    for name in ("examples", "vectors"):
+        (folder / name).symlink_to(pages.ROOT / name)
+    (folder / "docs").mkdir()
+    (folder / "docs" / "data").symlink_to(pages.ROOT / "docs" / "data")
+
+
+def follow(text: str, folder: Path, main: Callable[..., Any], long: bool) -> list[str]:
+    """Write the files of a page and run its commands; what they have not printed.
+
+    Args:
+        text: of the page.
+        folder: where its reader works.
+        main: the fixture.
+        long: whether commands run that take most of a minute.
+    """
+    wrong = []
+    for name, content in re.findall(r'^```\w*(?: title="([^"]+)")?\n(.*?)^```', text, re.M | re.S):
+        if name:
+            (folder / name).write_text(content)
+            continue
+        for command, output in transcripts(f"```\n{content}```\n"):
+            if long or not any(part in command for part in LONG):
+                program, *arguments = shlex.split(command)
+                if program == "axs6":
+                    printed = main(*arguments).succeeded()
+                else:
+                    started = sys.executable if program == "python" else program
+                    printed = subprocess.check_output([started, *arguments], cwd=folder, text=True)
+                wrong += [f"{command}: {part}" for part in missing(printed, output) if part]
+    return wrong
+
+
+@pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("page", STARTS, ids=lambda page: page.stem)
+def test_a_newcomer_gets_what_the_page_shows(
+    page: Path, long: bool, tmp_path: Path, main: Callable[..., Any]
+) -> None:
+    text = page.read_text()
+    if "$ iverilog" in text and not shutil.which("iverilog"):
+        pytest.skip("iverilog is not installed (apt install iverilog): the page is not followed")
+    prepare(tmp_path)
+    assert not follow(text, tmp_path, main, long)
+
+
+def test_a_wrong_step_of_a_page_is_found(tmp_path: Path, main: Callable[..., Any]) -> None:
+    page = '```python title="four.py"\nprint(2 + 2)\n```\n\n```\n$ python four.py\n4\n```\n'
+    assert not follow(page, tmp_path, main, long=False)
+    wrong = page.replace("2 + 2", "2 + 3")
+    assert follow(wrong, tmp_path, main, long=False) == ["python four.py: 4\n"]
+    with pytest.raises(subprocess.CalledProcessError, match=r"four\.py"):
+        follow(page.replace("print(", "print("[:-1]), tmp_path, main, long=False)
+
+
 @pytest.mark.parametrize(("command", "outputs"), run_here())
 def test_transcripts_show_what_commands_print(
     command: str, outputs: list[str], tmp_path: Path, main: Callable[..., Any]
 ) -> None:
     program, *arguments = shlex.split(command)
     assert program in ("axs6", "python")
-    for folder in ("examples", "vectors"):
-        (tmp_path / folder).symlink_to(pages.ROOT / folder)
-    (tmp_path / "docs").mkdir()
+    prepare(tmp_path)
     if program == "axs6":
         printed = main(*arguments).succeeded()
     else:

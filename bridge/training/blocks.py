@@ -30,8 +30,10 @@ def choose_blocks(
     Args:
         model: what `convert` gave, on the CPU; its formats have blocks.
         inputs: arguments of the model, for one run in which the operands are measured. Batch
-        statistics and random states stay unchanged. least: QSNR in dB that the worse operand must
-        reach. If no size reaches it, the smallest is taken. sizes: allowed sizes.
+            statistics and random states stay unchanged.
+        least: QSNR in dB that the worse operand must reach. If no size reaches it, the smallest is
+            taken.
+        sizes: allowed sizes.
 
     Returns:
         The size that each place has now, by its name. If a module's own method computes several

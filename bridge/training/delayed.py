@@ -29,9 +29,9 @@ class DelayedScales:
     own maxima.
 
     Args:
-        model: a converted model; all its products then take these scales. history: number of maxima
-        kept for an operand, one for each step; the largest counts. margin: binades kept free above
-        it.
+        model: a converted model; all its products then take these scales.
+        history: number of maxima kept for an operand, one for each step; the largest counts.
+        margin: binades kept free above it.
 
     Raises:
         ValueError: the model has no such format, or a count is too small.

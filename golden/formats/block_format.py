@@ -63,10 +63,13 @@ class Mode(IntEnum):
 class BlockFormat:
     """A block format: every value is its element times the scales of its groups.
 
-    Args: element: the meaning of a value's code. levels: scales, fine to coarse. modes: layouts
-        that a block may have. With more than one, a block has a header, and its exponent scale is
-        the only one. choice: which scale the finest groups get; it changes what encoding gives, and
-        not what codes mean.
+    Args:
+        element: the meaning of a value's code.
+        levels: scales, fine to coarse.
+        modes: layouts that a block may have. With more than one, a block has a header, and its
+            exponent scale is the only one.
+        choice: which scale the finest groups get; it changes what encoding gives, and not what
+            codes mean.
 
     Raises:
         TypeError: the element or a level has another type.

@@ -23,11 +23,12 @@ class LanguageModel:
     """A causal language model.
 
     Args:
-        module: called with tokens, int64 (1, T), it returns scores (1, T, tokens) or an object
-            with them as `logits`; in float32 and evaluation mode.
-        tokenise: returns the tokens of a text. digest: of everything that decides its scores.
-        context: maximum number of tokens; None if unknown. vocabulary: number of tokens that it
-        scores; None if unknown.
+        module: called with tokens, int64 (1, T), it returns scores (1, T, tokens) or an object with
+            them as `logits`; in float32 and evaluation mode.
+        tokenise: returns the tokens of a text.
+        digest: of everything that decides its scores.
+        context: maximum number of tokens; None if unknown.
+        vocabulary: number of tokens that it scores; None if unknown.
     """
 
     module: nn.Module
@@ -61,8 +62,9 @@ def load_as(kind: str, what: str, path: Path, function: str | None) -> LanguageM
     """Load a model of a kind in float32.
 
     Args:
-        kind: class of `transformers` that reads it. what: the kind, for errors. path, function: as
-        of `load`.
+        kind: class of `transformers` that reads it.
+        what: the kind, for errors.
+        path, function: as of `load`.
 
     Raises:
         OSError: a file cannot be read.

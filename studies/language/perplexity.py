@@ -26,12 +26,16 @@ class PerplexityRow:
     """A setting over all windows.
 
     Args:
-        setting: formats of the model's parts. name: its string. bits: of a weight. perplexity:
-        exponential of the mean over all predicted tokens. error: its standard error over windows;
-        None for one window. ratio: perplexity relative to FP32. ratio_error: its standard error
-        over windows, each relative to FP32 on the same window. seconds: CPU time. unconverted: MACs
-        in the first window that torch computes, by module and operator: all of them in FP32, and
-        not counted where only weights are quantised.
+        setting: formats of the model's parts.
+        name: its string.
+        bits: of a weight.
+        perplexity: exponential of the mean over all predicted tokens.
+        error: its standard error over windows; None for one window.
+        ratio: perplexity relative to FP32.
+        ratio_error: its standard error over windows, each relative to FP32 on the same window.
+        seconds: CPU time.
+        unconverted: MACs in the first window that torch computes, by module and operator: all of
+            them in FP32, and not counted where only weights are quantised.
         unrotated: linear layers whose inputs blocks of the rotation do not fill, with these.
     """
 
@@ -64,8 +68,11 @@ class Study(Tabular):
 
     Args:
         model: its name.
-        parameters: their number. text: name of the text. digest: of the tokens. windows, window:
-        number of windows, and their length in tokens. rows: FP32 first.
+        parameters: their number.
+        text: name of the text.
+        digest: of the tokens.
+        windows, window: number of windows, and their length in tokens.
+        rows: FP32 first.
     """
 
     model: str

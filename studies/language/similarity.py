@@ -64,11 +64,12 @@ class SimilarityRow:
 
     Args:
         name: string of the setting.
-        bits: of a weight. spearman: mean over groups of the rank correlation with FP32. nearest:
-        share of sentences whose most similar one is the same as in FP32. error, nearest_error:
-        their standard errors over groups; None for one group. unconverted: MACs of the first
-        sentence that torch computes, by module and operator: all of them in FP32, and not counted
-        where only weights are quantised.
+        bits: of a weight.
+        spearman: mean over groups of the rank correlation with FP32.
+        nearest: share of sentences whose most similar one is the same as in FP32.
+        error, nearest_error: their standard errors over groups; None for one group.
+        unconverted: MACs of the first sentence that torch computes, by module and operator: all of
+            them in FP32, and not counted where only weights are quantised.
     """
 
     name: str
@@ -86,8 +87,10 @@ class Similarity(Tabular):
 
     Args:
         model: its name.
-        parameters: their number. text: name of the text. groups, sentences: number of groups, and
-        of sentences in each. rows: FP32 first.
+        parameters: their number.
+        text: name of the text.
+        groups, sentences: number of groups, and of sentences in each.
+        rows: FP32 first.
     """
 
     model: str

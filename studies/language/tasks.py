@@ -94,9 +94,11 @@ class ModelTask(PoolTask[R]):
     """A part of a study, run here or in another process.
 
     Args:
-        path, function: arguments of `load`. digest: of the expected model. setting: formats of the
-        model's parts. number: of the part, from 0. calibration: windows over which the FP32 model
-        is watched; empty for none.
+        path, function: arguments of `load`.
+        digest: of the expected model.
+        setting: formats of the model's parts.
+        number: of the part, from 0.
+        calibration: windows over which the FP32 model is watched; empty for none.
     """
 
     path: Path

@@ -38,7 +38,9 @@ def windows(model: LanguageModel, text: str, tokens: int, size: int, skip: int =
     """The first tokens of a text in consecutive windows.
 
     Args:
-        tokens: maximum number of tokens. size: of a window. skip: how many to leave out first.
+        tokens: maximum number of tokens.
+        size: of a window.
+        skip: how many to leave out first.
 
     Returns:
         int64 of shape (windows, size); an incomplete last window is dropped.
@@ -105,7 +107,8 @@ def groups(model: LanguageModel, text: str, count: int, size: int) -> list[Token
     """The tokens of the first sentences of a text, in consecutive groups.
 
     Args:
-        count: maximum number of sentences. size: of a group.
+        count: maximum number of sentences.
+        size: of a group.
 
     Returns:
         For each group the tokens of each sentence; an incomplete last group is dropped.

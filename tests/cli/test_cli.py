@@ -560,8 +560,8 @@ def test_demo_equals_the_golden_model_on_every_bit(cli: Cli, tmp_path: Path) -> 
 
 
 @pytest.mark.slow  # its blocks of 32 take most of a minute to build and synthesise
-def test_demo_prints_what_the_readme_shows(cli: Cli, tmp_path: Path) -> None:
+def test_demo_prints_what_the_docs_show(cli: Cli, tmp_path: Path) -> None:
     printed = run_demo(cli, tmp_path, "", ("encoder", "decoder", "dot"))
     shown = printed[printed.index("unit     cycles") : printed.index("wrote")]
     lines = [line.rstrip() for line in shown.splitlines()]
-    assert "\n".join(lines) in (Path(__file__).parents[2] / "README.md").read_text()
+    assert "\n".join(lines) in (Path(__file__).parents[2] / "docs" / "install.md").read_text()
