@@ -155,7 +155,7 @@ SHOWN = (
 FOUR = (
     *("mx4", "msfp12", "mxfp4", "mxfp4_16", "mxfp4_mse"),
     *("nvfp4", "nvfp4_four-over-six", "nvfp4_ue5m3", "hif4", "if4", "razer"),
-    *("vsq4", "int4", "nf4q6", "nf4"),
+    *("vsq4", "int4", "nf4q6"),
 )
 """Formats of 4-bit elements that are held against each other."""
 

@@ -4,12 +4,21 @@ import reading_language as readings
 from figure import Figure
 from readings import printed
 
-from catalogue.depends import CHOSEN, FOUR_BITS, LANGUAGE, ROW_FORMATS, TORCH_BITS
+from catalogue.depends import CHOSEN, FORMATS, FOUR_BITS, LANGUAGE, TORCH_BITS
 
 WINDOWS = "--data docs/data/perplexity.jsonl"
 """The windows of language models that were run, which a run goes on from."""
 
-WEIGHTS_ALONE = tuple(f"{name}xfp32" for name in ("axs6", "mx6", "nvfp4", "mxfp4", "int4", "mx4"))
+RUN = (*FORMATS, "uint8", "mxfp8_32x32")
+"""Formats that language models run in: all but those that torch computes in the golden model."""
+
+WEIGHTS_ALONE = tuple(
+    f"{name}xfp32"
+    for name in (
+        *("axs6", "mx6", "if4", "razer", "nf4", "hif4"),
+        *("nvfp4", "mxfp4", "int4", "mx4"),
+    )
+)
 """Formats that language models are measured in with activations in FP32."""
 
 AROUND = {
@@ -36,7 +45,7 @@ def perplexity(names: tuple[str, ...], options: str = "") -> str:
 LANGUAGE_MODELS = (
     Figure(
         "perplexity",
-        (f"{perplexity(tuple(ROW_FORMATS))} --pareto docs/data/pareto.jsonl -o study",),
+        (f"{perplexity(RUN)} --pareto docs/data/pareto.jsonl -o study",),
         readings.perplexity,
         sources=(
             LANGUAGE,
@@ -87,7 +96,7 @@ LANGUAGE_MODELS = (
     Figure(
         "similarity",
         (
-            f"axs6 study similarity minilm --format {','.join(ROW_FORMATS)} "
+            f"axs6 study similarity minilm --format {','.join(RUN)} "
             "--data docs/data/similarity.jsonl",
         ),
         printed,
