@@ -91,7 +91,6 @@ def command_line(known: Mapping[str, Any]) -> Any:
         name="axs6",
         help="Hardware, golden model and verification of AXS-6 and other block formats.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
     )

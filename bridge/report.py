@@ -6,7 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-COLUMNS = ("place", "calls", "MACs", "cycles", "used", "packed bytes", "FP32 bytes", "QSNR dB")
+from axs6.tables import Column, Table, html_text, table_of, words
+
+COLUMNS = (
+    words("name", "place"),
+    Column("calls", "calls", ","),
+    Column("macs", "MACs", ","),
+    Column("cycles", "cycles", ","),
+    Column("utilisation", "used", ".1%"),
+    Column("packed_bytes", "packed bytes", ","),
+    Column("fp32_bytes", "FP32 bytes", ","),
+    Column("qsnr_db", "QSNR dB", ".2f"),
+)
 
 
 @dataclass
@@ -92,15 +103,27 @@ class Report:
                 total.bits_different = (total.bits_different or 0) + row.bits_different
         return total
 
+    def table(self) -> Table:
+        """A row for each place, and their total."""
+        columns = [*COLUMNS]
+        if self.compare:
+            columns.append(Column("bits_different", f"bits unlike {self.compare}", ","))
+        return table_of(columns, [row.as_dict() for row in [*self.rows, self.total]])
+
+    def unconverted_table(self) -> Table:
+        """A row for each place of products that torch computed."""
+        first = words("name", "not converted, by torch")
+        return table_of([first, *COLUMNS[1:3]], [row.as_dict() for row in self.unconverted])
+
     def __str__(self) -> str:
-        names = [*COLUMNS, f"bits unlike {self.compare}"] if self.compare else [*COLUMNS]
-        cells = [names] + [_cells(row)[: len(names)] for row in [*self.rows, self.total]]
-        lines = _aligned(cells)
+        lines = _aligned(self.table())
         if self.unconverted:
-            others = [["not converted, by torch", *COLUMNS[1:3]]]
-            others += [_cells(row)[:3] for row in self.unconverted]
-            lines += ["", *_aligned(others)]
+            lines += ["", *_aligned(self.unconverted_table())]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        more = html_text(self.unconverted_table()) if self.unconverted else ""
+        return html_text(self.table()) + more
 
     def to_json(self) -> str:
         """The report as JSON: `compare`, `layers`, `total` and `unconverted`."""
@@ -125,6 +148,7 @@ class Report:
             ImportError: matplotlib is not installed.
         """
         from matplotlib.figure import Figure
+        from matplotlib.ticker import EngFormatter
 
         names = [row.name for row in self.rows]
         places = range(len(names))
@@ -139,6 +163,8 @@ class Report:
         panels[2].barh(places, [row.fp32_bytes for row in self.rows], label="FP32")
         panels[2].barh(places, [row.packed_bytes for row in self.rows], label="AXS-6, packed")
         panels[2].set_xlabel("operand bytes")
+        for counted in panels[1:3]:
+            counted.xaxis.set_major_formatter(EngFormatter(sep=""))
         panels[2].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
         if self.total.cycles:
             panels[3].barh(places, [100 * (row.utilisation or 0.0) for row in self.rows])
@@ -146,8 +172,9 @@ class Report:
         figure.savefig(path)
 
 
-def _aligned(cells: list[list[str]]) -> list[str]:
+def _aligned(table: Table) -> list[str]:
     """Lines of a table, names to the left and numbers to the right."""
+    cells = [table.headings, *table.texts]
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     return [
         "  ".join(
@@ -155,19 +182,4 @@ def _aligned(cells: list[list[str]]) -> list[str]:
             for i, (text, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in cells
-    ]
-
-
-def _cells(row: ReportRow) -> list[str]:
-    utilisation, qsnr = row.utilisation, row.qsnr
-    return [
-        row.name,
-        f"{row.calls:,}",
-        f"{row.macs:,}",
-        "-" if row.cycles is None else f"{row.cycles:,}",
-        "-" if utilisation is None else f"{utilisation:.1%}",
-        f"{row.packed_bytes:,}",
-        f"{row.fp32_bytes:,}",
-        "-" if qsnr is None else f"{qsnr:.2f}",
-        "-" if row.bits_different is None else f"{row.bits_different:,}",
     ]

@@ -14,6 +14,7 @@ from typing import Any, Final
 from axs6.golden.arguments import check_flag, check_integer
 from axs6.golden.formats import BF16, FP16, FP32, Float
 from axs6.golden.rounding import DETERMINISTIC, Rounding, check_rounding
+from axs6.tables import Table, html_text, words
 
 FRACTION_MAX: Final = 48
 """Maximum bits kept of an aligned term: twice the bits of FP32."""
@@ -190,6 +191,15 @@ class Accumulator:
             if known == self:
                 return name
         return ",".join(["fp32", *(f"{name}={value}" for name, value in self.changes.items())])
+
+    def _repr_html_(self) -> str:
+        """All fields, those unlike "fp32" marked, in a notebook."""
+        columns = [words("field"), words("value"), words("mark", "")]
+        rows = [
+            (x.name, _spell(x.name, getattr(self, x.name)), "*" * (x.name in self.changes))
+            for x in fields(self)
+        ]
+        return html_text(Table(columns, rows, [f"{self}; * is unlike fp32"]))
 
     @property
     def changes(self) -> dict[str, str]:

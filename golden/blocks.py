@@ -20,9 +20,15 @@ from axs6.golden.formats import (
 )
 from axs6.golden.modes import check_modes
 from axs6.golden.scaling import code_dtype
+from axs6.tables import Column, Table, facts_table, html_text, words
 
 CHUNK_VALUES = 1 << 17
 """Values of blocks processed at a time: temporaries stay within a core's cache."""
+
+
+MOST_BLOCKS = 8
+MOST_CODES = 32
+"""Blocks, and codes of each, that a notebook shows of an array."""
 
 
 def chunks(rows: int, size: int) -> Iterator[slice]:
@@ -337,3 +343,26 @@ class Blocks:
 
     def __repr__(self) -> str:
         return f"Blocks({name_of(self.format)}, shape={self.shape})"
+
+    def _repr_html_(self) -> str:
+        """What they are, and the codes of the first blocks."""
+        whole = html_text(facts_table(self._facts()))
+        first = self.codes.reshape(-1, self.codes.shape[-1])[:MOST_BLOCKS, :MOST_CODES].tolist()
+        more = self.codes.shape[-1] > MOST_CODES
+        rows = [
+            (place, " ".join(map(str, codes)) + " ..." * more) for place, codes in enumerate(first)
+        ]
+        shown = Table([Column("block", "block"), words("codes")], rows)
+        return whole + (html_text(shown) if rows else "")
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "format": name_of(self.format),
+            "string": str(self.format),
+            "shape": " x ".join(map(str, self.shape)) or "one value",
+            "axis": self.axis,
+            "blocks": f"{self.modes.size:,}",
+            "values of a block": self.format.block,
+            "bytes, packed": f"{self.modes.size * self.format.packed_bytes:,}",
+            "scales": ", ".join(f"{x.dtype} {x.shape}" for x in self.scales),
+        }

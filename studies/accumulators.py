@@ -12,6 +12,7 @@ from axs6.golden import BlockFormat, block_format, encode, matmul
 from axs6.golden.accumulator import accumulator
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import name_of
+from axs6.tables import Column, Table, Tabular, words
 
 LENGTH: Final = 4096
 SIDE: Final = 16
@@ -43,7 +44,7 @@ class AccumulatorSeries:
 
 
 @dataclass(frozen=True)
-class AccumulatorStudy:
+class AccumulatorStudy(Tabular):
     """Results of the study.
 
     Args:
@@ -56,6 +57,22 @@ class AccumulatorStudy:
     seed: int
     fractions: list[int]
     series: list[AccumulatorSeries]
+
+    def table(self) -> Table:
+        """A row for each format and accumulator, over the fractions."""
+        columns = [
+            words("format"),
+            words("accumulator"),
+            *(
+                Column(name, title, ".1f", none="exact")
+                for name, title in [
+                    ("format_db", "of the format"),
+                    *((f"error_db_{width}", f"f = {width}") for width in self.fractions),
+                ]
+            ),
+        ]
+        rows = [(x.format, x.accumulator, x.format_db, *x.error_db) for x in self.series]
+        return Table(columns, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The study for JSON."""

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from axs6.golden.formats import BlockFormat, block_format, name_of
 from axs6.studies.request import BACKENDS, BATCH, FORMATS, check_request
 from axs6.studies.workload import Workload
+from axs6.tables import Column, Table, Tabular, table_of, words
 from axs6.torch import Policy, convert, profile
 from axs6.torch.backends import ProductBatch
 from axs6.torch.site import Site, Wholes, observed
@@ -51,7 +52,7 @@ class ModelRun:
 
 
 @dataclass(frozen=True)
-class AccuracyStudy:
+class AccuracyStudy(Tabular):
     """The runs of a model, FP32 first.
 
     Args:
@@ -67,6 +68,30 @@ class AccuracyStudy:
     batch: int
     tile: Mapping[str, int]
     runs: list[ModelRun]
+
+    def table(self) -> Table:
+        """A row for each run; the change is that of the metric from FP32."""
+        share = self.metric == "accuracy"
+        columns = [
+            words("backend"),
+            Column("format", "format"),
+            Column("metric", self.metric, ".2%" if share else ".4f"),
+            Column("change", "change", "+.2%" if share else "+.4f"),
+            Column("loss", "loss", ".4f"),
+            Column("qsnr_db", "QSNR dB", ".1f"),
+            Column("bits_different", "differ", ","),
+            Column("cycles", "cycles", ","),
+            Column("utilisation", "used", ".1%"),
+            Column("seconds", "seconds", ".2f"),
+        ]
+        changes = [run.metric - self.reference.metric for run in self.runs]
+        return table_of(
+            columns,
+            [
+                {**vars(run), "change": None if run.format is None else change}
+                for run, change in zip(self.runs, changes, strict=True)
+            ],
+        )
 
     @property
     def reference(self) -> ModelRun:

@@ -17,11 +17,29 @@ LABELS = {"emulated": "emulated", "rtl": "RTL"}
 FEW = 4
 """Formats whose names lie side by side."""
 
+FEW_DECADES = 3
+"""Decades below which a logarithmic axis has ticks between powers of ten."""
+
 
 def check_kind(kind: str) -> None:
     """Raise ValueError unless pictures of this kind can be drawn."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+
+
+def number_ticks(axis: Any) -> None:
+    """Plain numbers at the ticks of a logarithmic axis, few enough to stand beside each other.
+
+    On less than half a decade the ticks are those of a linear axis.
+    """
+    from matplotlib.ticker import AutoLocator, LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    decades = math.log10(high / low)
+    subs = (1, 2, 5) if decades < FEW_DECADES else (1,)
+    axis.set_major_locator(AutoLocator() if decades < 0.5 else LogLocator(subs=subs, numticks=6))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
 
 
 def picture(study: AccuracyStudy, kind: str = "svg") -> bytes:
@@ -62,6 +80,8 @@ def picture(study: AccuracyStudy, kind: str = "svg") -> bytes:
 
 
 def _draw_metric(axes: Any, study: AccuracyStudy, formats: list[str]) -> None:
+    from matplotlib.ticker import PercentFormatter
+
     value = study.reference.metric
     axes.axhline(value, color="black", linestyle="--", linewidth=1, label="FP32")
     if study.metric == "accuracy":
@@ -69,7 +89,7 @@ def _draw_metric(axes: Any, study: AccuracyStudy, formats: list[str]) -> None:
         axes.axhspan(
             value - error, value + error, color="0.92", linewidth=0, label="FP32 ± 1 std. error"
         )
-        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.1f}%")
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
     for backend, marker in MARKERS.items():
         points = [
             (formats.index(run.format), run.metric)

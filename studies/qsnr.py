@@ -12,6 +12,7 @@ from axs6.golden.arguments import check_integer
 from axs6.golden.formats import CATALOG, TENSOR, name_of
 from axs6.golden.metrics import ErrorSums
 from axs6.studies.distributions import LENGTH, draw
+from axs6.tables import Column, Table, Tabular, table_of, words
 
 VECTORS: Final = 10_000
 """Default number of vectors."""
@@ -89,8 +90,17 @@ class Difference:
     measured: float
 
 
+COLUMNS = (words("format"), Column("bits", "bits", "g"), Column("qsnr_db", "QSNR dB", ".2f"))
+DIFFERENCES = (
+    words("difference"),
+    Column("db", "dB", ".2f"),
+    Column("paper", "in the paper"),
+    words("what", "of what"),
+)
+
+
 @dataclass(frozen=True)
-class QsnrStudy:
+class QsnrStudy(Tabular):
     """Results of the study.
 
     Args:
@@ -103,6 +113,18 @@ class QsnrStudy:
     seed: int
     rows: list[QsnrRow]
     differences: list[Difference]
+
+    def table(self) -> Table:
+        """A row for each format."""
+        return table_of(COLUMNS, map(vars, self.rows))
+
+    def differences_table(self) -> Table:
+        """The paper's claims."""
+        rows = [
+            {**vars(x.claim), "difference": f"{x.claim.better} - {x.claim.worse}", "db": x.measured}
+            for x in self.differences
+        ]
+        return table_of(DIFFERENCES, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The study for JSON."""

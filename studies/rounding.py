@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from axs6.golden.formats import AXS6
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
 from axs6.golden.lfsr import RANDOM_SEED, Lfsr
 from axs6.golden.rounding import Rounding, check_random_bits
+from axs6.tables import Column, Table, table_of, words
 
 WIDTHS = (4, 8, 16)
 """Default widths of the random words."""
@@ -57,6 +59,34 @@ class RoundingRow:
     worst_bias: float
     bias: MeanError
     variance: MeanError
+
+
+COLUMNS = (
+    words("rounding"),
+    Column("random_bits", "R"),
+    Column("worst_bias", "worst", ".2g"),
+    *(
+        Column(f"{moment}_{part}".removesuffix("_measured"), title, form)
+        for moment in ("bias", "variance")
+        for part, title, form in (
+            ("measured", moment, ".5f"),
+            ("predicted", "predicted", ".5f"),
+            ("error", "+-", ".0e"),
+        )
+    ),
+)
+
+
+def rounding_table(rows: Iterable[RoundingRow]) -> Table:
+    """A row for each way of rounding; without random words a figure has no error."""
+    found = []
+    for row in rows:
+        figures: dict[str, Any] = dict(vars(row))
+        for name, moment in (("bias", row.bias), ("variance", row.variance)):
+            figures |= {name: moment.measured, f"{name}_predicted": moment.predicted}
+            figures[f"{name}_error"] = moment.standard_error if row.random_bits else None
+        found.append(figures)
+    return table_of(COLUMNS, found)
 
 
 def study_rounding(

@@ -1,9 +1,10 @@
 """Contents of an energy report."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from axs6.synth.energy_nets import KINDS
+from axs6.tables import html_text
 
 PARTS = (*KINDS, "clock")
 """Parts of the energy: nets driven by inputs, gates and flip-flops, and the clock's pins."""
@@ -83,6 +84,12 @@ class EnergyReport:
         """Standard error of `relative`, the two standard errors taken as independent."""
         shares = [each.standard_error / each.per_item for each in (self.measured, self.reference)]
         return self.relative * sum(share**2 for share in shares) ** 0.5
+
+    def _repr_html_(self) -> str:
+        """The energy beside that of the reference, in a notebook."""
+        from axs6.synth.pages.energy import energy_table, energy_title
+
+        return html_text(replace(energy_table("the unit", self), notes=[energy_title(self)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries for JSON, keys in a fixed order."""

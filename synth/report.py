@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import PurePath
 from typing import Any, Final
 
+from axs6.tables import html_text
+
 _AREA_UNITS: Final[Mapping[str, str]] = {"generic": "gate equivalents", "sky130": "µm²"}
 
 
@@ -141,6 +143,14 @@ class AreaReport:
         if self.library:
             return f"units of {PurePath(self.library).name}"
         return _AREA_UNITS.get(self.target)
+
+    def _repr_html_(self) -> str:
+        """The totals and the timing, then the submodules, in a notebook."""
+        from axs6.synth.pages.tables import parts_table, totals_table
+
+        name = f"{self.top} on {self.library or self.target}"
+        shown = html_text(replace(totals_table(self), notes=[name]))
+        return shown + (html_text(parts_table(self)) if self.parts else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries for JSON, keys in a fixed order."""

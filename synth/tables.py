@@ -8,12 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from axs6.synth.energy_report import EnergyReport
-from axs6.synth.pages import document
 from axs6.synth.pages.conditions import conditions, mapped_for
 from axs6.synth.pages.energy import LEFT_OUT, energy_table, energy_title
 from axs6.synth.pages.labels import label
 from axs6.synth.pages.tables import cells_table, parts_table, totals_table
 from axs6.synth.report import AreaReport
+from axs6.tables import rich_table
 
 
 def render(report: AreaReport, latency: int | None = None, others: Iterable[str] = ()) -> Group:
@@ -48,17 +48,6 @@ def render_energy(name: str, report: EnergyReport) -> Group:
 def notes(lines: Iterable[str]) -> list[RenderableType]:
     """Return lines that belong to a table."""
     return [Text(line, style="dim") for line in lines]
-
-
-def rich_table(cells: document.Table) -> Table:
-    """A table of a report page, for a terminal."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for index, column in enumerate(cells.columns):
-        left = index < cells.left
-        table.add_column(Text(column), justify="left" if left else "right", no_wrap=left)
-    for row in cells.rows:
-        table.add_row(*map(Text, row))
-    return table
 
 
 def _timing(report: AreaReport) -> list[RenderableType]:

@@ -23,7 +23,7 @@ BELOW = {
 }
 """Each room, and the rooms that it may import; CONTRIBUTING.md draws them."""
 
-BASE = ("damaged", "install", "replacing", "signals", "steps", "terminal")
+BASE = ("damaged", "install", "replacing", "signals", "steps", "tables", "terminal")
 """Modules of `axs6` that import nothing of the project but each other."""
 
 ALIASES = ("axs6.sim.torch",)

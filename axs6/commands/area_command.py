@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from axs6.commands.completion import units
 from axs6.commands.options import REPORT, RUNS, SYNTHESIS, UNIT_OPTIONS, Group, with_options
 
 TIMED: Group = {
@@ -40,7 +41,9 @@ EXTRA = "synth"
 
 @with_options(synthesis=SYNTHESIS, parameters=UNIT_OPTIONS, timed=TIMED, runs=RUNS, report=REPORT)
 def run(
-    units: Annotated[list[str], typer.Argument(help="Units; `axs6 list` shows them.")],
+    units: Annotated[
+        list[str], typer.Argument(help="Units; `axs6 list` shows them.", autocompletion=units)
+    ],
     *,
     synthesis: dict[str, Any],
     parameters: dict[str, Any],

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from axs6.commands.area_timing import TimedOutput
-from axs6.commands.output import console, print_table, verdict
+from axs6.commands.output import print_table, verdict
 from axs6.commands.report import ReportFiles
 from axs6.hw.core.clock import clock_text
 from axs6.synth.bound import unit_bound
@@ -22,13 +22,13 @@ from axs6.synth.errors import SynthesisError
 from axs6.synth.flow import Synthesis
 from axs6.synth.pages import page
 from axs6.synth.pages.conditions import conditions, mapped_for, reports, telling_growth
-from axs6.synth.pages.document import Table
-from axs6.synth.pages.tables import growth_table, point_tables
+from axs6.synth.pages.tables import growth_table, point_tables, results_table
 from axs6.synth.sweep import Result, Sweep, sweep
 from axs6.synth.sweep.growth import growth
 from axs6.synth.sweep.points import Point
-from axs6.synth.tables import notes, render, render_energy, rich_table
+from axs6.synth.tables import notes, render, render_energy
 from axs6.synth.targets import FPGAS
+from axs6.tables import Table, rich_table
 
 _log = logging.getLogger("axs6")
 
@@ -70,7 +70,7 @@ def measure(
     timed.check(units, expression, options)
     liberty = options.liberty
     report.check(*timed.paths(liberty), inputs=[liberty] if liberty else [])
-    out = console(report.json)
+    out = report.console()
     asked = {"parameters": parameters, "stimulus": stimulus, **runs, **vars(options)}
     done = _run(units, expression, asked, out)
     energies: dict[str, EnergyReport] = {}
@@ -80,7 +80,8 @@ def measure(
     else:
         _show(done, parameters, out)
         figures = {**done.to_dict(), "growth": [each.to_dict() for each in growth(done)]}
-    report.write(figures, lambda: page(done, ["axs6", *sys.argv[1:]], energies), out)
+    report.write(figures, results_table(done))
+    report.write_pages(lambda: page(done, ["axs6", *sys.argv[1:]], energies), out)
     if len(done.missing) == len(done.results):
         raise SynthesisError("no point of the sweep could be measured")
     met = [_shown_clock(result, list(done.axes), out) for result in done.results]

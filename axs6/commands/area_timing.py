@@ -18,11 +18,10 @@ from axs6.synth.mapped import mapped_netlist
 from axs6.synth.netlist import MappedDesign, companions, mapped_design, timed_flow
 from axs6.synth.opensta import TimingTools, check_opensta, timing_tools
 from axs6.synth.opensta_power import PowerTools, power_tools
-from axs6.synth.pages.document import Table
 from axs6.synth.sweep import Result
 from axs6.synth.sweep.points import Point
 from axs6.synth.switching import switching_file
-from axs6.synth.tables import rich_table
+from axs6.tables import Table, rich_table, text_table
 
 
 @dataclass(frozen=True)
@@ -131,10 +130,9 @@ def _timing_table(tools: TimingTools) -> Table:
         "OpenSTA": tools.opensta_ps,
         f"OpenSTA, wire load {tools.wire_load}": tools.opensta_wire_load_ps,
     }
-    return Table(
+    return text_table(
         ("tool", "delay ps"),
-        tuple((name, f"{delay:,.1f}") for name, delay in rows.items() if delay is not None),
-        left=1,
+        [(name, f"{delay:,.1f}") for name, delay in rows.items() if delay is not None],
     )
 
 
@@ -148,4 +146,4 @@ def _power_table(tools: PowerTools) -> Table:
         (name, *(f"{each:,.1f}" for each in (p.switching, p.internal, p.leakage, p.total)))
         for name, p in rows.items()
     )
-    return Table(("tool", "switching", "internal", "leakage", "total"), (own, *found), left=1)
+    return text_table(("tool", "switching", "internal", "leakage", "total"), (own, *found))

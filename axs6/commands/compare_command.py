@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.options import REPORT, RUNS, with_options
 from axs6.commands.packages import need
 
@@ -40,6 +41,7 @@ def run(
             help="Block formats, names or strings, separated by blanks or commas.",
             show_default="all named formats",
             metavar="[FORMATS]...",
+            autocompletion=format_names,
         ),
     ] = None,
     columns: Annotated[
@@ -72,7 +74,6 @@ def run(
 
     Example: axs6 compare axs6 mx6 mxfp4 --jobs 2 --html formats.html
     """
-    from axs6.commands.output import console
     from axs6.commands.report import ReportFiles
     from axs6.golden.formats import block_format, format_list
     from axs6.studies.comparison.columns import GROUPS, check_groups
@@ -91,11 +92,12 @@ def run(
     from axs6.studies.comparison.compare import compare
 
     chosen = [*map(block_format, format_list(formats or ()))] or None
-    out = console(files.json)
+    out = files.console()
     with measuring(out) as progress:
         found = compare(chosen, groups, vectors=vectors, liberty=liberty, progress=progress, **runs)
     show(found, out)
-    files.write(found.to_dict(), lambda: found.page(shlex.join(["axs6", *sys.argv[1:]])), out)
+    files.write(found.to_dict(), found.table())
+    files.write_pages(lambda: found.page(shlex.join(["axs6", *sys.argv[1:]])), out)
 
 
 def check_packages(groups: Iterable[str]) -> None:
@@ -125,7 +127,8 @@ def measuring(out: "Console") -> "Iterator[Progress]":
 def show(found: "FormatComparison", out: "Console") -> None:
     """Print a comparison with its notes and what its columns are."""
     from axs6.commands.output import print_table
-    from axs6.synth.tables import notes, rich_table
+    from axs6.synth.tables import notes
+    from axs6.tables import rich_table
 
     print_table(out, rich_table(found.table()))
     out.print(*notes([*found.notes(), *found.legend()]), sep="\n")

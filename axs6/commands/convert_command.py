@@ -5,16 +5,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, Kind
+from axs6.commands.options import RESULTS, Kind, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from axs6.commands.results import ResultFiles
     from axs6.files.checkpoints.convert import Row
+    from axs6.tables import Table
 
 EXTRA = "files"
 
 
+@with_options(results=RESULTS)
 def run(
     source: Annotated[
         Path,
@@ -57,7 +60,7 @@ def run(
             "--unswizzle-scales", help="Read scales of blocks in that order from the source."
         ),
     ] = False,
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Convert the weights of a checkpoint to another tool's layout, bit for bit.
 
@@ -68,6 +71,7 @@ def run(
 
     Example: axs6 convert model-nvfp4 model-ct --to compressed-tensors
     """
+    from axs6.commands.results import ResultFiles
     from axs6.files.checkpoints import convert_checkpoint, kind_of
 
     kind = kind_of(to)
@@ -84,13 +88,14 @@ def run(
             progress=progress,
         )
 
-    written(source, target, json, convert, f"converting {source}", _summary)
+    files = ResultFiles(**results)
+    written(source, target, files, convert, f"converting {source}", _summary)
 
 
 def written(
     source: Path,
     target: Path,
-    json: str | None,
+    files: "ResultFiles",
     write: "Callable[[Callable[[str], object]], list[Row]]",
     doing: str,
     summary: "Callable[[list[Row]], str]",
@@ -99,57 +104,50 @@ def written(
 
     Args:
         source, target: the paths.
-        json: what --json says.
+        files: for the figures.
         write: writes it; it gets a function that shows what is done.
         doing: what is shown first.
         summary: gives the words before "wrote TARGET".
     """
     from rich.text import Text
 
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        files_of,
-        json_path,
-        print_table,
-        write_json,
-    )
+    from axs6.commands.output import files_of, print_table
     from axs6.replacing import check_apart
 
-    figures = json_path(json)
-    check_writable(figures, inputs=files_of(source))
-    check_apart([target, *([figures] if figures else [])])
-    out = console(json)
+    files.check(inputs=files_of(source))
+    check_apart([target, *files.paths])
+    out = files.console()
     with out.status(Text(doing)) as status:
         rows = write(lambda text: status.update(Text(text)))
-    print_table(out, _table(rows))
+    table = _table(rows)
+    print_table(out, table)
     out.print(f"{summary(rows)}: wrote {target}")
-    write_json(json, [_figures(row) for row in rows])
+    files.write([_figures(row) for row in rows], table)
 
 
-def _table(rows: "list[Row]") -> Any:
+def _table(rows: "list[Row]") -> "Table":
     """A line for each weight, and for each tensor that was copied."""
-    from rich.table import Table
+    from axs6.commands.output import one_line, shape_text
+    from axs6.tables import Column, Written, table_of, words
 
-    from axs6.commands.output import shape_text
-    from axs6.terminal import shown
-
-    found = Table("tensor", "shape", "before", "after", "values", box=None, pad_edge=False)
-    for name in ("bytes", "now", "QSNR dB"):
-        found.add_column(name, justify="right")
+    columns = [
+        words("tensor", form=one_line),
+        words("shape", form=shape_text),
+        words("before"),
+        words("after"),
+        words("equal_in", "values"),
+        Column("bytes_before", "bytes", ","),
+        Column("bytes_after", "now", ","),
+        Column("qsnr_db", "QSNR dB"),
+        Column("largest_error", None),
+    ]
+    found = []
     for row in rows:
-        errors = row.errors
-        found.add_row(
-            shown(row.name, keep=""),
-            shape_text(row.shape),
-            row.before,
-            row.after,
-            _values(row),
-            f"{row.bytes_before:,}",
-            f"{row.bytes_after:,}",
-            f"{errors.qsnr:.2f}" if errors else "",
-        )
-    return found
+        figures = _figures(row)
+        qsnr = f"{row.errors.qsnr:.2f}" if row.errors else ""
+        written = {"equal_in": _values(row), "qsnr_db": qsnr}
+        found.append({**figures, **{k: Written(figures[k], x) for k, x in written.items()}})
+    return table_of(columns, found)
 
 
 def _values(row: "Row") -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import RESULTS, with_options
 from axs6.commands.packages import need
 
 EXTRA = "demo"
@@ -19,11 +19,13 @@ TILE: dict[str, Any] = {"rows": 2, "columns": 2}
 """A tile of 4 x 4 takes g++ half a minute."""
 
 
+@with_options(results=RESULTS)
 def run(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files.")] = Path(
         "axs6-demo"
     ),
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Classify handwritten digits on simulated AXS-6 hardware and compare every bit.
 
@@ -32,17 +34,19 @@ def run(
 
     Example: axs6 demo -o axs6-demo
     """
-    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.commands.output import print_table, write_json
+    from axs6.commands.results import ResultFiles
 
     need("sklearn")
-    check_writable(output / "demo.json", json_path(json))
+    files = ResultFiles(**results)
+    files.check(output / "demo.json")
 
     from axs6 import encode, matmul
     from axs6.demo import Hardware, train
     from axs6.sim.control import workers
     from axs6.sim.tile import Tile
 
-    out = console(json)
+    out = files.console()
     out.print("training a 64-32-10 classifier on scikit-learn's handwritten digits")
     classifier = train()
     out.print(f"  {len(classifier.images)} test images")
@@ -71,30 +75,28 @@ def run(
         "cycles": hardware.cycles,
         "largest_output_difference_from_fp32": float(abs(in_hardware - reference).max()),
     }
+    table = _table(figures)
+    print_table(out, table)
     _show(out, figures)
     _show_areas(out, reports)
     figures["area"] = {unit: report.to_dict() for unit, report in reports.items()}
     write_json(str(output / "demo.json"), figures)
-    write_json(json, figures)
+    files.write(figures, table)
     out.print(f"wrote {output}/demo.json, and the Verilog of {', '.join(MEASURED)} and matmul")
     if any(hardware.mismatches.values()) or not figures["outputs_equal"]:
         raise typer.Exit(1)
 
 
+def _table(figures: dict[str, Any]) -> Any:
+    from axs6.tables import Column, Table, words
+
+    names = ("cycles", "bits_compared", "bits_different")
+    columns = [Column(name, name.replace("_", " "), ",") for name in names]
+    rows = [(unit, *(figures[name][unit] for name in names)) for unit in UNITS]
+    return Table([words("unit"), *columns], rows)
+
+
 def _show(out: Any, figures: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from axs6.commands.output import print_table
-
-    table = Table("unit", "cycles", "bits compared", "bits different", box=None, pad_edge=False)
-    for unit in UNITS:
-        table.add_row(
-            unit,
-            f"{figures['cycles'][unit]:,}",
-            f"{figures['bits_compared'][unit]:,}",
-            f"{figures['bits_different'][unit]:,}",
-        )
-    print_table(out, table)
     accuracy = figures["accuracy"]
     out.print(
         f"accuracy: FP32 {accuracy['fp32']:.2%}, AXS-6 golden model "
@@ -119,13 +121,11 @@ def _hardware_files(folder: Path) -> dict[str, Any]:
 
 
 def _show_areas(out: Any, reports: dict[str, Any]) -> None:
-    from rich.table import Table
-
     from axs6.commands.output import print_table
+    from axs6.tables import Column, table_of, words
 
     out.print("area of the Verilog (generic gates)")
-    table = Table("unit", "gate equivalents", "transistors", "FFs", box=None, pad_edge=False)
-    names = ("gate_equivalents", "transistors", "flip_flops")
-    for unit, report in reports.items():
-        table.add_row(unit, *(f"{report.total.figures[name]:,.0f}" for name in names))
-    print_table(out, table)
+    titles = {"gate_equivalents": "gate equivalents", "transistors": None, "flip_flops": "FFs"}
+    columns = [Column(name, title or name, ",.0f") for name, title in titles.items()]
+    rows = [{"unit": unit, **report.total.figures} for unit, report in reports.items()]
+    print_table(out, table_of([words("unit"), *columns], rows))

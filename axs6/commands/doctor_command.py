@@ -1,15 +1,16 @@
 """`axs6 doctor`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import RESULTS, with_options
 
 EXTRA = "files"
 
 
+@with_options(results=RESULTS)
 def run(
     source: Annotated[
         Path,
@@ -23,7 +24,8 @@ def run(
             help="A checkpoint or model with the values that it should have.", metavar="PATH"
         ),
     ] = None,
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Examine a checkpoint: name what is wrong in it, or looks so, with the tensor.
 
@@ -37,30 +39,23 @@ def run(
     """
     import dataclasses
 
-    from rich.table import Table
     from rich.text import Text
 
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        files_of,
-        json_path,
-        print_table,
-        write_json,
-    )
+    from axs6.commands.output import files_of, one_line, print_table
+    from axs6.commands.results import ResultFiles
     from axs6.files.checkpoints import examine
-    from axs6.terminal import shown
+    from axs6.tables import table_of, words
 
-    figures = json_path(json)
-    check_writable(figures, inputs=files_of(source, against))
-    out = console(json)
+    files = ResultFiles(**results)
+    files.check(inputs=files_of(source, against))
+    out = files.console()
     with out.status(Text(f"examining {source}")):
         findings = list(examine(source, against))
-    table = Table("tensor", "check", "finding", box=None, pad_edge=False)
-    for each in findings:
-        table.add_row(shown(each.tensor, keep=""), each.check, each.what)
+    figures = [dataclasses.asdict(each) for each in findings]
+    columns = [words("tensor", form=one_line), words("check"), words("what", "finding")]
+    table = table_of(columns, figures)
     if findings:
         print_table(out, table)
     out.print(f"{source}: {len(findings)} findings" if findings else f"{source}: nothing found")
-    write_json(json, [dataclasses.asdict(each) for each in findings])
+    files.write(figures, table)
     raise typer.Exit(1 if findings else 0)

@@ -7,8 +7,8 @@ import typer
 
 from axs6.commands.options import (
     KINDS,
+    RESULTS,
     Group,
-    Json,
     LayoutOption,
     OneFormat,
     ScaleOption,
@@ -20,8 +20,10 @@ from axs6.commands.options import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from axs6.commands.results import ResultFiles
     from axs6.files.checkpoints import Row
     from axs6.files.encode import TensorRow
+    from axs6.tables import Table
 
 EXTRA = "files"
 
@@ -77,7 +79,7 @@ ENCODING: Group = {
 """The options of `axs6.files.Options`."""
 
 
-@with_options(options=ENCODING)
+@with_options(options=ENCODING, results=RESULTS)
 def run(
     source: Annotated[
         Path,
@@ -102,7 +104,7 @@ def run(
         typer.Option("--as", metavar="KIND", help=f"Write a checkpoint of another tool: {KINDS}."),
     ] = None,
     layout: Annotated[str | None, LayoutOption] = None,
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Encode the floating-point tensors of a file into packed blocks.
 
@@ -118,7 +120,8 @@ def run(
     """
     from rich.text import Text
 
-    from axs6.commands.output import console, json_path, print_table, write_json
+    from axs6.commands.output import print_table
+    from axs6.commands.results import ResultFiles
     from axs6.files import Options, encode_file
     from axs6.golden.formats import AXS6, block_format
     from axs6.replacing import check_apart
@@ -130,23 +133,25 @@ def run(
         options["format"] = block_format(options.get("format", AXS6)).with_rule(rule)
     if scale:
         options["format"] = block_format(options.get("format", AXS6)).with_choice(scale)
+    files = ResultFiles(**results)
     if kind:
-        _checkpoint(source, target, kind, given(**options, layout=layout), json)
+        _checkpoint(source, target, kind, given(**options, layout=layout), files)
         return
     if layout:
         raise ValueError("--layout needs --as")
     chosen = Options(**options)
-    figures_file = json_path(json)
-    check_apart([target, *([figures_file] if figures_file else [])], [source])
-    out = console(json)
+    check_apart([target, *files.paths], [source])
+    files.check()
+    out = files.console()
     with out.status(Text(f"encoding {source}")) as status:
         rows = encode_file(
             source, target, chosen, lambda name: status.update(Text(f"encoding {name}"))
         )
-    print_table(out, _table(rows))
+    table = _table(rows)
+    print_table(out, table)
     before, after = (sum(getattr(row, name) for row in rows) for name in SIZES)
     out.print(f"{before:,} bytes became {after:,}: wrote {target}")
-    write_json(json, [_figures(row) for row in rows])
+    files.write([_figures(row) for row in rows], table)
 
 
 CHECKPOINT = ("format", "layout", "include", "exclude", "nonfinite", "profile")
@@ -154,7 +159,7 @@ CHECKPOINT = ("format", "layout", "include", "exclude", "nonfinite", "profile")
 
 
 def _checkpoint(
-    source: Path, target: Path, name: str, options: dict[str, Any], json: str | None
+    source: Path, target: Path, name: str, options: dict[str, Any], files: "ResultFiles"
 ) -> None:
     from axs6.commands.convert_command import written
     from axs6.files.checkpoints import Chosen, encode_checkpoint, kind_of
@@ -169,34 +174,35 @@ def _checkpoint(
     def summary(rows: "list[Row]") -> str:
         return f"{sum(row.errors is not None for row in rows)} tensors encoded"
 
-    written(source, target, json, encode, f"encoding {source}", summary)
+    written(source, target, files, encode, f"encoding {source}", summary)
 
 
 SIZES = ("bytes_before", "bytes_after")
 
 
-def _table(rows: "list[TensorRow]") -> Any:
-    from rich.table import Table
+def _table(rows: "list[TensorRow]") -> "Table":
+    from axs6.commands.output import one_line, shape_text
+    from axs6.tables import Column, Written, table_of, words
 
-    from axs6.commands.output import shape_text
-    from axs6.terminal import shown
-
-    table = Table("tensor", "dtype", "shape", box=None, pad_edge=False)
-    for name in ("bytes", "packed", "bits a value", "QSNR dB", "largest error"):
-        table.add_column(name, justify="right")
+    columns = [
+        words("tensor", form=one_line),
+        words("dtype"),
+        words("shape", form=shape_text),
+        Column("bytes_before", "bytes", ","),
+        Column("bytes_after", "packed", ","),
+        Column("bits", "bits a value", ".3f"),
+        Column("qsnr_db", "QSNR dB", ".2f", none=""),
+        Column("largest_error", "largest error", ".3g", none=""),
+    ]
+    found = []
     for row in rows:
-        errors = row.errors
-        table.add_row(
-            shown(row.name, keep=""),
-            row.dtype,
-            shape_text(row.shape),
-            f"{row.bytes_before:,}",
-            f"{row.bytes_after:,}" if errors else "as it is",
-            f"{row.bits:.3f}",
-            f"{errors.qsnr:.2f}" if errors else "",
-            f"{errors.largest:.3g}" if errors else "",
-        )
-    return table
+        figures = _figures(row)
+        if row.errors is None:
+            figures["bytes_after"] = Written(row.bytes_after, "as it is")
+        elif figures["qsnr_db"] is None:
+            figures["qsnr_db"] = Written(None, f"{row.errors.qsnr:.2f}")
+        found.append(figures)
+    return table_of(columns, found)
 
 
 def _figures(row: "TensorRow") -> dict[str, Any]:

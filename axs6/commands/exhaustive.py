@@ -11,11 +11,22 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from axs6.commands.output import check_writable, console, json_path, verdict, write_json
+from axs6.commands.output import verdict
+from axs6.commands.results import ResultFiles
 from axs6.sim.exhaustive.catalog import all_spaces, choose
 from axs6.sim.exhaustive.runner import Share, SpaceOutcome, compile_designs, run_space
 from axs6.sim.exhaustive.space import Space
 from axs6.sim.exhaustive.state import State, default_state
+from axs6.tables import Column, table_of, words
+
+COLUMNS = (
+    words("space"),
+    Column("formula", None),
+    *(Column(name, name, ",") for name in ("cases", "compared", "earlier")),
+    Column("seconds", "seconds", ".1f"),
+    Column("difference", None),
+)
+"""Columns of `SpaceOutcome`."""
 
 
 def enumerate_spaces(
@@ -24,7 +35,7 @@ def enumerate_spaces(
     only: Sequence[str],
     share: str,
     state: Path | None,
-    json: str | None,
+    files: ResultFiles,
 ) -> None:
     """Compare spaces, up to the first difference; the exit status is 1 if there is one.
 
@@ -34,14 +45,14 @@ def enumerate_spaces(
         only: parts of the names of the spaces; none for all of them.
         share: part of each space, N/M.
         state: file with what earlier runs compared; None for the one in the cache.
-        json: where the outcomes go, as --json says.
+        files: where the outcomes go.
     """
-    out = console(json)
+    out = files.console()
     spaces = choose(all_spaces(seed, view), only)
     part = Share.parse(share)
     path = default_state() if state is None else state
     record = State(path)
-    check_writable(path, json_path(json))
+    files.check(path)
     started = perf_counter()
     outcomes: list[SpaceOutcome] = []
     try:
@@ -49,7 +60,8 @@ def enumerate_spaces(
             _run(spaces, part, record, progress, outcomes)
     finally:
         if outcomes:
-            write_json(json, [asdict(outcome) for outcome in outcomes])
+            rows = [asdict(outcome) for outcome in outcomes]
+            files.write(rows, table_of(COLUMNS, rows))
     cases = sum(outcome.compared + outcome.earlier for outcome in outcomes)
     earlier = sum(outcome.earlier for outcome in outcomes)
     before = f", {earlier:,} of them in earlier runs ({path})" if earlier else ""

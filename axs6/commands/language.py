@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from axs6.commands.completion import accumulator_names, format_names
 from axs6.commands.options import Group
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ Formats = Annotated[
         help="Block formats of weights and activations, separated by commas; can be repeated. WxA "
         "means weights in W and activations in A; A may be fp32 or bf16.",
         metavar="FORMAT",
+        autocompletion=format_names,
         show_default="nine named ones",
     ),
 ]
@@ -49,7 +51,8 @@ SHARED: Group = {
         Annotated[
             str,
             typer.Option(
-                help="Accumulator of all dot products, a name or string as for `axs6.matmul`."
+                help="Accumulator of all dot products, a name or string as for `axs6.matmul`.",
+                autocompletion=accumulator_names,
             ),
         ],
         "fp32",

@@ -1,18 +1,23 @@
 """`axs6 list`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json, one_format
+from axs6.commands.completion import format_names
+from axs6.commands.options import RESULTS, one_format, with_options
 
 if TYPE_CHECKING:
+    from axs6.commands.results import ResultFiles
+    from axs6.golden.formats import BlockFormat
     from axs6.hw.units.unit import Unit
+    from axs6.tables import Table
 
 EXTRA = "hw"
 
 
+@with_options(results=RESULTS)
 def run(
     formats: Annotated[bool, typer.Option("--formats", help="Show the block formats.")] = False,
     accumulators: Annotated[
@@ -23,9 +28,11 @@ def run(
         typer.Option(
             help="Show which units take this block format or pair, and why others refuse it.",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Show the units and their parameters, or the named block formats or accumulators.
 
@@ -40,29 +47,41 @@ def run(
     several = [name for name, value in given if value]
     if len(several) > 1:
         raise ValueError(f"list takes one of {', '.join(several)}, not {len(several)}")
+    from axs6.commands.results import ResultFiles
+
+    files = ResultFiles(**results)
+    files.check()
     if formats:
-        _list_formats(json)
+        _list_formats(files)
     elif accumulators:
-        _list_accumulators(json)
+        _list_accumulators(files)
     else:
-        _list_units(chosen, json)
+        _list_units(chosen, files)
 
 
-def _list_units(format: str | None, json: str | None) -> None:
-    from rich.table import Table
-
-    from axs6.commands.output import console, print_table, write_json
+def _list_units(format: str | None, files: "ResultFiles") -> None:
+    from axs6.commands.output import print_table
     from axs6.golden.formats import operand_formats
     from axs6.hw.registry import ALL_UNITS
+    from axs6.tables import Column, Written, table_of, words
 
     given = {} if format is None else {"format": format}
     operand_formats(format or "axs6")
     described = [_describe(unit, given) for unit in ALL_UNITS.values()]
-    table = Table("unit", "what it does", "parameters", box=None, pad_edge=False)
-    for each in described:
-        table.add_row(each["unit"], each["summary"], each.pop("text"))
-    print_table(console(json), table)
-    write_json(json, described)
+    columns = [
+        words("unit"),
+        words("summary", "what it does"),
+        words("parameters"),
+        *(Column(name, None) for name in ("most_stages", "refused")),
+    ]
+    texts = [each.pop("text") for each in described]
+    rows = [
+        {**each, "parameters": Written(each.get("parameters"), text)}
+        for each, text in zip(described, texts, strict=True)
+    ]
+    table = table_of(columns, rows)
+    print_table(files.console(), table)
+    files.write(described, table)
 
 
 def _describe(unit: "Unit", given: Mapping[str, str]) -> dict[str, Any]:
@@ -85,41 +104,57 @@ def _describe(unit: "Unit", given: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _list_formats(json: str | None) -> None:
-    from rich.table import Table
-
-    from axs6.commands.output import console, print_table, write_json
-    from axs6.golden.explain import facts, number
+def _list_formats(files: "ResultFiles") -> None:
+    from axs6.commands.output import print_table
+    from axs6.golden.explain import facts
     from axs6.golden.formats import formats
 
-    table = Table("format", "string", box=None, pad_edge=False)
-    for name in ("bits", "packed", "tile", "largest", "smallest", "levels", "binades", "of all"):
-        table.add_column(name, justify="right")
-    rows = {name: facts(fmt) for name, fmt in formats().items()}
-    for name, fmt in formats().items():
-        row = rows[name]
-        table.add_row(
-            name,
-            row["string"],
-            *(f"{row[bits]:g}" for bits in ("bits", "packed_bits", "tile_bits")),
-            number(fmt.element.largest),
-            number(fmt.element.smallest),
-            str(row["levels"]),
-            *(f"{row[binades]:.1f}" for binades in ("binades", "binades_with_scales")),
-        )
-    print_table(console(json), table)
-    write_json(json, list(rows.values()))
+    table = format_table(formats().values())
+    print_table(files.console(), table)
+    files.write([facts(fmt) for fmt in formats().values()], table)
 
 
-def _list_accumulators(json: str | None) -> None:
-    from rich.table import Table
+def format_table(formats: "Iterable[BlockFormat]") -> "Table":
+    """The numbers of formats, as `axs6.golden.explain.facts` gives them."""
+    from axs6.golden.explain import facts, number
+    from axs6.tables import Column, Written, table_of, words
 
-    from axs6.commands.output import console, print_table, write_json
+    columns = [
+        words("name", "format"),
+        words("string"),
+        Column("bits", "bits", "g"),
+        Column("packed_bits", "packed", "g"),
+        Column("tile_bits", "tile", "g"),
+        Column("largest", "largest"),
+        Column("smallest", "smallest"),
+        Column("levels", "levels"),
+        Column("binades", "binades", ".1f"),
+        Column("binades_with_scales", "of all", ".1f"),
+    ]
+    rows = []
+    for fmt in formats:
+        known = facts(fmt)
+        exact = {"largest": fmt.element.largest, "smallest": fmt.element.smallest}
+        rows.append({**known, **{k: Written(known[k], number(x)) for k, x in exact.items()}})
+    return table_of(columns, rows)
+
+
+def _list_accumulators(files: "ResultFiles") -> None:
+    from axs6.commands.output import print_table
     from axs6.golden.accumulator import ACCUMULATORS
+    from axs6.tables import Column, table_of, words
 
-    table = Table("accumulator", "fields unlike those of fp32", box=None, pad_edge=False)
-    rows = {name: how.changes for name, how in ACCUMULATORS.items()}
-    for name, changes in rows.items():
-        table.add_row(name, " ".join(f"{field}={value}" for field, value in changes.items()))
-    print_table(console(json), table)
-    write_json(json, [{"accumulator": name, **changes} for name, changes in rows.items()])
+    changes = {name: how.changes for name, how in ACCUMULATORS.items()}
+    fields = dict.fromkeys(field for each in changes.values() for field in each)
+    rows = [
+        {
+            "accumulator": name,
+            "changes": " ".join(f"{field}={value}" for field, value in each.items()),
+            **each,
+        }
+        for name, each in changes.items()
+    ]
+    known = [words("accumulator"), words("changes", "fields unlike those of fp32")]
+    table = table_of([*known, *(Column(field, None) for field in fields)], rows)
+    print_table(files.console(), table)
+    files.write([{"accumulator": name, **each} for name, each in changes.items()], table)

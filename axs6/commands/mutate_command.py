@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import UNIT_OPTIONS, Json, Unit, with_options
+from axs6.commands.options import RESULTS, UNIT_OPTIONS, Unit, with_options
 
 EXTRA = "proof"
 
 
-@with_options(parameters=UNIT_OPTIONS)
+@with_options(parameters=UNIT_OPTIONS, results=RESULTS)
 def run(
     unit: Unit,
     *,
@@ -18,7 +18,7 @@ def run(
     items: Annotated[int, typer.Option(help="Number of random items.", metavar="N")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of mutants and items.")] = 1,
     timeout: Annotated[float, typer.Option(help="Time limit for all survivors, in seconds.")] = 300,
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Count the faults in a unit that corner cases and random items find.
 
@@ -29,14 +29,17 @@ def run(
 
     Example: axs6 mutate decoder --format nvfp4
     """
-    from axs6.commands.output import check_writable, console, json_path, verdict, write_json
+    from axs6.commands.output import verdict
     from axs6.commands.packages import need
+    from axs6.commands.results import ResultFiles
     from axs6.proof.score import mutation_score
     from axs6.proof.survivors import Verdict
+    from axs6.tables import Column, table_of, words
 
     need("pysat")
-    out = console(json)
-    check_writable(json_path(json))
+    files = ResultFiles(**results)
+    files.check()
+    out = files.console()
     found = mutation_score(unit, parameters, count=mutants, items=items, seed=seed, seconds=timeout)
     counts = {each: len(found.having(each)) for each in Verdict}
     said = [f"{found.killed} killed", *(f"{count} {each}" for each, count in counts.items())]
@@ -50,6 +53,14 @@ def run(
         if each.decision.numbers is not None:
             item = ", ".join(f"{name} = {x}" for name, x in each.decision.numbers.items())
             out.print(f"       killed by {item}", highlight=False)
-    write_json(json, found.to_dict())
+    row: dict[str, Any] = {**found.to_dict(), "mutants": found.total}
+    row |= {str(each): count for each, count in counts.items()}
+    columns = [
+        words("unit"),
+        Column("parameters", None),
+        *(Column(name, name, ",") for name in ("mutants", "killed", *map(str, Verdict))),
+        Column("score", "score", ".1%"),
+    ]
+    files.write(found.to_dict(), table_of(columns, [row]))
     if not passed:
         raise typer.Exit(1)

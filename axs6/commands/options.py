@@ -8,26 +8,37 @@ from typing import Annotated, Any
 
 import typer
 
+from axs6.commands.completion import accumulator_names, format_names, target_names, units
 from axs6.golden.formats import format_list
 from axs6.golden.rounding import Rounding
 
 
-def _known(unit: str) -> str:
+def _known(context: typer.Context, unit: str) -> str:
+    if context.resilient_parsing:
+        return unit
     from axs6.hw.registry import find
 
     return find(unit).name
 
 
 Unit = Annotated[
-    str, typer.Argument(help="The unit; `axs6 list` shows them.", callback=_known, metavar="UNIT")
+    str,
+    typer.Argument(
+        help="The unit; `axs6 list` shows them.",
+        callback=_known,
+        metavar="UNIT",
+        autocompletion=units,
+    ),
 ]
 """A unit, checked before the options behind it, whether missing or not."""
 
 
-def _period(text: str | None) -> float | None:
+def _period(context: typer.Context, text: str | None) -> Any:
+    if text is None or context.resilient_parsing:
+        return text
     from axs6.hw.core.clock import read_clock
 
-    return None if text is None else read_clock(text)
+    return read_clock(text)
 
 
 Clock = Annotated[
@@ -43,9 +54,33 @@ Clock = Annotated[
 
 Rows = Annotated[int | None, typer.Option(help="Rows of a matmul tile.", metavar="R")]
 Columns = Annotated[int | None, typer.Option(help="Columns of a matmul tile.", metavar="C")]
-Json = Annotated[
-    str | None, typer.Option(help="Write the figures as JSON to this file, or - for stdout.")
-]
+Group = Mapping[str, Any]
+"""Options that go together, by their names: each an annotation, or one with its default value."""
+
+RESULTS: Group = {
+    "json": Annotated[
+        str | None,
+        typer.Option(
+            help="Write the figures as JSON to this file, or - for stdout.", metavar="FILE"
+        ),
+    ],
+    "csv": Annotated[
+        str | None,
+        typer.Option(
+            help="Write the table as CSV, with unrounded values, to this file, or - for stdout.",
+            metavar="FILE",
+        ),
+    ],
+    "latex": Annotated[
+        str | None,
+        typer.Option(
+            help="Write the table as LaTeX, for the package booktabs, to this file, or - for "
+            "stdout.",
+            metavar="FILE",
+        ),
+    ],
+}
+"""The options of `axs6.commands.results.ResultFiles`."""
 
 Jobs = Annotated[int, typer.Option(help="Number of designs synthesised in parallel.", metavar="N")]
 
@@ -58,6 +93,7 @@ OneFormat = Annotated[
         help="Block format: a name, such as mxfp4, or a string.",
         metavar="FORMAT",
         show_default="axs6",
+        autocompletion=format_names,
     ),
 ]
 """The option --format of a command that takes one; `one_format` reads it."""
@@ -70,6 +106,7 @@ Operands = Annotated[
         "pair joined by x, such as mxfp4xmxfp8_e4m3.",
         metavar="FORMAT",
         show_default="axs6",
+        autocompletion=format_names,
     ),
 ]
 """The same where it may be a pair."""
@@ -93,12 +130,12 @@ LayoutOption = typer.Option(
 )
 """The option --layout of a checkpoint."""
 
-Group = Mapping[str, Any]
-"""Options that go together, by their names: each an annotation, or one with its default value."""
-
 SYNTHESIS: Group = {
     "target": (
-        Annotated[str, typer.Option(help="generic, sky130, ice40, ecp5 or xc7.")],
+        Annotated[
+            str,
+            typer.Option(help="generic, sky130, ice40, ecp5 or xc7.", autocompletion=target_names),
+        ],
         "generic",
     ),
     "liberty": Annotated[
@@ -151,7 +188,7 @@ REPORT: Group = {
             help="Write the report as Markdown to this file, with its pictures next to it."
         ),
     ],
-    "json": Json,
+    **RESULTS,
 }
 """The options of `axs6.commands.report.ReportFiles`."""
 
@@ -204,6 +241,7 @@ UNIT_OPTIONS: Group = {
             help="Accumulator of dot products: a name, optionally with changed fields, such as "
             "hopper_fp8,promote=4.",
             show_default="fp32",
+            autocompletion=accumulator_names,
         ),
     ],
     "view": Annotated[

@@ -13,6 +13,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from axs6.replacing import check_apart, make_folder, replacing
+from axs6.tables import Table, rich_table
 from axs6.terminal import shown
 
 if TYPE_CHECKING:
@@ -142,16 +143,14 @@ def files_of(*sources: Path | None) -> list[Path]:
     ]
 
 
-def json_path(target: str | None) -> Path | None:
-    """The file that --json names, if it names one."""
-    return None if target in (None, "-") else Path(str(target))
-
-
 def write_json(target: str | None, figures: Any) -> None:
     """Write figures as JSON to a file, to stdout for "-", or nowhere for None."""
-    if target is None:
-        return
-    text = json.dumps(figures, indent=2) + "\n"
+    if target is not None:
+        write_text(target, json.dumps(figures, indent=2) + "\n")
+
+
+def write_text(target: str, text: str) -> None:
+    """Write a text to a file, or to stdout for "-"."""
     if target == "-":
         sys.stdout.write(text)
     else:
@@ -172,26 +171,34 @@ class _Console(Console):
         return super().render(renderable, options)
 
 
-def console(json_target: str | None = None) -> Console:
-    """The console for tables and messages: stdout, unless JSON goes there."""
-    return _Console(stderr=json_target == "-", soft_wrap=True, highlight=False, markup=False)
+def console(taken: bool = False) -> Console:
+    """The console for tables and messages: stdout, unless figures have taken that."""
+    return _Console(stderr=taken, soft_wrap=True, highlight=False, markup=False)
 
 
 WIDEST = 10_000
 """Columns that a table may take, whatever the terminal's width: more than any has."""
 
 
-def print_table(out: Console, table: RenderableType) -> None:
-    """Print a table whose values are not cut: its lines are longer than a narrow terminal's."""
+def print_table(out: Console, table: Table | RenderableType) -> None:
+    """Print a table whose values are not cut: its lines are longer than a narrow terminal's.
+
+    A `Table` has no lines; `axs6.tables.rich_table` gives one with them.
+    """
     width = out.width
     out.width = max(width, WIDEST)
-    out.print(table)
+    out.print(rich_table(table, ruled=False) if isinstance(table, Table) else table)
     out.width = width
 
 
 def verdict(passed: bool, text: str) -> Text:
     """A line that begins with its outcome."""
     return Text.assemble(("pass", "green") if passed else ("FAIL", "red"), shown(f" {text}"))
+
+
+def one_line(text: str) -> str:
+    """A name from a file in a table, in which line breaks are shown as escapes too."""
+    return shown(text, keep="")
 
 
 def shape_text(shape: Sequence[int]) -> str:

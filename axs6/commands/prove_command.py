@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import UNIT_OPTIONS, Json, with_options
+from axs6.commands.completion import units
+from axs6.commands.options import RESULTS, UNIT_OPTIONS, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,14 +21,16 @@ TARGETS = ("generic", "sky130")
 """Targets whose netlists are proved: those of gates."""
 
 
-def _known(unit: str) -> str:
+def _known(context: typer.Context, unit: str) -> str:
+    if context.resilient_parsing:
+        return unit
     from axs6.hw.registry import find
     from axs6.proof.components import COMPONENTS
 
     return unit if unit in COMPONENTS else find(unit).name
 
 
-@with_options(parameters=UNIT_OPTIONS)
+@with_options(parameters=UNIT_OPTIONS, results=RESULTS)
 def run(
     unit: Annotated[
         str,
@@ -36,6 +39,7 @@ def run(
             "fp32_convert, fp32_divide, fp32_multiply, fp32_quotient.",
             callback=_known,
             metavar="UNIT",
+            autocompletion=units,
         ),
     ],
     *,
@@ -43,7 +47,8 @@ def run(
     target: Annotated[
         str | None,
         typer.Option(
-            help="Also prove the netlists of synthesis for this target: generic or sky130."
+            help="Also prove the netlists of synthesis for this target: generic or sky130.",
+            autocompletion=lambda: TARGETS,
         ),
     ] = None,
     liberty: Annotated[
@@ -66,7 +71,7 @@ def run(
     timeout: Annotated[
         float, typer.Option(help="Time limit of each tool and each question, in seconds.")
     ] = 600,
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Prove that a unit is right for all inputs.
 
@@ -80,16 +85,18 @@ def run(
 
     Example: axs6 prove block_dot --format mxfp4 --target sky130
     """
-    from axs6.commands.output import check_writable, console, json_path, write_json
     from axs6.commands.packages import need
+    from axs6.commands.results import ResultFiles
     from axs6.proof.components import proof_of
     from axs6.proof.prove import Outcome
+    from axs6.tables import Column, table_of, words
 
     need("pysat", "bitwuzla")
     if target not in (None, *TARGETS):
         raise ValueError(f"target must be {' or '.join(TARGETS)} here, not {target!r}")
-    out = console(json)
-    check_writable(json_path(json))
+    files = ResultFiles(**results)
+    files.check()
+    out = files.console()
     verilog = netlist.read_text() if netlist else ""
     cells = _cells(target, liberty) if netlist else None
     proof = proof_of(unit, parameters, timeout)
@@ -109,7 +116,10 @@ def run(
             out.print(f"         shown by {numbers}", highlight=False)
     if proof.unspecified:
         out.print(f"         not held to its definition: {proof.unspecified}; see axs6 regress")
-    write_json(json, {"unit": unit, "claims": [claim.to_dict() for claim in found]})
+    claims = [claim.to_dict() for claim in found]
+    columns = [words(name) for name in ("outcome", "design", "text", "reason")]
+    more = (Column("seconds", "seconds", ".1f"), Column("item", None))
+    files.write({"unit": unit, "claims": claims}, table_of([*columns, *more], claims))
     if any(claim.outcome is not Outcome.PROVED for claim in found):
         raise typer.Exit(1)
 

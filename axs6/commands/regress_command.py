@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import UNIT_OPTIONS, Json, with_options
+from axs6.commands.completion import units
+from axs6.commands.options import RESULTS, UNIT_OPTIONS, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from axs6.hw.verilog import Generated
     from axs6.sim.coverage import Coverage
     from axs6.sim.regress import Regression
+    from axs6.tables import Table
 
 EXTRA = "sim"
 
@@ -26,9 +27,11 @@ LARGE = 100_000_000
 """Waveforms with more bytes are announced before the run."""
 
 
-@with_options(parameters=UNIT_OPTIONS)
+@with_options(parameters=UNIT_OPTIONS, results=RESULTS)
 def run(
-    units: Annotated[list[str] | None, typer.Argument(help="Units; all units by default.")] = None,
+    units: Annotated[
+        list[str] | None, typer.Argument(help="Units; all units by default.", autocompletion=units)
+    ] = None,
     *,
     parameters: dict[str, Any],
     simulator: Annotated[str, typer.Option(help="verilator or icarus.")] = "verilator",
@@ -60,7 +63,7 @@ def run(
     junit: Annotated[
         Path | None, typer.Option(help="Write a JUnit XML report to this file.")
     ] = None,
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Compare units in a Verilog simulator with the golden model, bit for bit.
 
@@ -73,18 +76,14 @@ def run(
 
     Example: axs6 regress dot --format nvfp4 --coverage met.json
     """
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        json_path,
-        write_file,
-        write_json,
-    )
+    from axs6.commands.output import write_file
+    from axs6.commands.results import ResultFiles
     from axs6.hw.registry import ALL_UNITS, UNITS, find
     from axs6.sim.regress import check_test, configurations, regress
     from axs6.sim.regress import junit as junit_xml
 
-    out = console(json)
+    files = ResultFiles(**results)
+    out = files.console()
     check_test(test)
     if verilog:
         if len(units or ()) != 1 or every:
@@ -99,7 +98,7 @@ def run(
     for unit, configuration in runs:
         find(unit).build(**configuration)
     given = _given(*runs[0], verilog) if verilog else None
-    check_writable(junit, coverage, json_path(json))
+    files.check(junit, coverage)
     outcomes: list[Regression] = []
     try:
         for unit, configuration in runs:
@@ -122,7 +121,7 @@ def run(
         if junit is not None and outcomes:
             write_file(junit, junit_xml(outcomes))
         if outcomes:
-            write_json(json, [outcome.to_dict() for outcome in outcomes])
+            files.write([outcome.to_dict() for outcome in outcomes], _table(outcomes))
     if coverage is not None:
         _report_coverage(outcomes, coverage, out)
     failed = sum(not outcome.passed for outcome in outcomes)
@@ -153,6 +152,20 @@ def _show(outcome: "Regression", out: "Console") -> None:
         out.print(f"     {name}: {reason}")
 
 
+def _table(outcomes: "Sequence[Regression]") -> "Table":
+    """A row for each run."""
+    from axs6.tables import Column, table_of, words
+
+    columns = [
+        words("unit"),
+        words("title", "configuration"),
+        *(Column(name, None) for name in ("parameters", "simulator", "seed", "failure")),
+        Column("passed", "passed", lambda passed: "yes" if passed else "no"),
+        *(Column(name, name, ",") for name in ("items", "outputs")),
+    ]
+    return table_of(columns, [{**each.to_dict(), "title": each.title} for each in outcomes])
+
+
 def _report_coverage(outcomes: "Sequence[Regression]", path: Path, out: "Console") -> None:
     """Write what was met as JSON, and show it."""
     from axs6.commands.output import print_table, write_json
@@ -169,16 +182,16 @@ SHOWN = 4
 
 def _coverage_table(covered: "Mapping[str, Coverage]") -> "Table":
     """What was met of each group, and bins that were not."""
-    from rich.table import Table
+    from axs6.tables import text_table
 
-    table = Table("unit", "group", "met", "of", "not met", box=None, pad_edge=False)
+    rows: list[tuple[str, ...]] = []
     for unit, groups in covered.items():
         for group, bins in groups.items():
             missing = [name for name, count in bins.items() if not count]
             more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
             shown = ", ".join(missing[:SHOWN]) + more
-            table.add_row(unit, group, f"{len(bins) - len(missing):,}", f"{len(bins):,}", shown)
-    return table
+            rows.append((unit, group, f"{len(bins) - len(missing):,}", f"{len(bins):,}", shown))
+    return text_table(("unit", "group", "met", "of", "not met"), rows, left=5)
 
 
 def _given(unit: str, parameters: Mapping[str, Any], paths: Sequence[Path]) -> "Generated":

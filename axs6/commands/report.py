@@ -1,54 +1,44 @@
-"""Files for the figures of a command: JSON, HTML and Markdown."""
+"""Files for the figures of a command: those of `ResultFiles`, and pages in HTML and Markdown."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from axs6.commands.output import check_writable, json_path, write_file, write_files, write_json
+from axs6.commands.output import write_file, write_files
 from axs6.commands.packages import need
+from axs6.commands.results import ResultFiles
 
 if TYPE_CHECKING:
     from axs6.synth.pages.document import Page
 
 
 @dataclass(frozen=True)
-class ReportFiles:
-    """A page, Markdown and JSON of the same figures: the files, None for those not asked for.
-
-    `json` is "-" for stdout.
-    """
+class ReportFiles(ResultFiles):
+    """A page, Markdown, and `ResultFiles` of the same figures: None for those not asked for."""
 
     html: Path | None = None
     markdown: Path | None = None
-    json: str | None = None
 
     def check(self, *others: Path | None, inputs: Iterable[Path] = ()) -> None:
-        """Raise an error for a package that is missing, or a file that is not to be written.
-
-        Args:
-            others: more files that the command writes.
-            inputs: files that it reads.
+        """As `ResultFiles.check`.
 
         Raises:
             ModuleNotFoundError: pages need a package that is not installed.
-            OSError, ValueError: as `axs6.commands.output.check_writable`.
         """
         if self.html or self.markdown:
             need("matplotlib", "jinja2")
-        check_writable(self.html, self.markdown, json_path(self.json), *others, inputs=inputs)
+        super().check(*others, self.html, self.markdown, inputs=inputs)
 
-    def write(self, figures: Any, page: "Callable[[], Page]", out: Console) -> None:
-        """Write what is asked for.
+    def write_pages(self, page: "Callable[[], Page]", out: Console) -> None:
+        """Write the pages that are asked for.
 
         Args:
-            figures: for JSON.
             page: makes the page.
             out: where files are named.
         """
-        write_json(self.json, figures)
         if not (self.html or self.markdown):
             return
         from axs6.synth import pages

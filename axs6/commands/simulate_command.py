@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import UNIT_OPTIONS, Json, Unit, with_options
+from axs6.commands.options import RESULTS, UNIT_OPTIONS, Unit, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from axs6.hw.core.layouts import Field
+    from axs6.tables import Table
 
 EXTRA = "hw"
 
@@ -23,7 +23,7 @@ ENGINES = ("batch", "cxxrtl")
 WINDOW = "0:1000"
 
 
-@with_options(parameters=UNIT_OPTIONS)
+@with_options(parameters=UNIT_OPTIONS, results=RESULTS)
 def run(
     unit: Unit,
     inputs: Annotated[
@@ -65,7 +65,7 @@ def run(
     ] = None,
     *,
     parameters: dict[str, Any],
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Run arrays through a unit in a cycle-accurate simulator, and report cycles and speed.
 
@@ -79,14 +79,8 @@ def run(
     Example: axs6 simulate encoder --input x.npy --saif encoder.saif
     """
     from axs6.commands.arrays import file_contents, input_files, output_files, read_items
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        json_path,
-        print_table,
-        write_file,
-        write_json,
-    )
+    from axs6.commands.output import print_table, write_file
+    from axs6.commands.results import ResultFiles
     from axs6.golden.arguments import check_integer
     from axs6.hw.core.layouts import port_fields
     from axs6.hw.registry import find_with_streams
@@ -106,8 +100,9 @@ def run(
     items = read_items(inputs, taken, parameters)
     count = check_items(items, taken)
     files = output_files(outputs or [], given_back)
-    check_writable(*files, vcd, saif, json_path(json), inputs=input_files(inputs, taken))
-    out = console(json)
+    written = ResultFiles(**results)
+    written.check(*files, vcd, saif, inputs=input_files(inputs, taken))
+    out = written.console()
     limit = cycles[1] if vcd is not None and not outputs else None
     if chosen == "batch":
         done, seconds = _batch(out, unit, parameters, items, 1 if threads is None else threads)
@@ -125,8 +120,9 @@ def run(
         write_file(path, content)
     if saif is not None:
         write_file(saif, _switching(out, unit, parameters, items))
-    write_json(json, figures)
-    print_table(out, _table(figures))
+    table = _table(figures)
+    print_table(out, table)
+    written.write(figures, table)
     for path in (*files, *filter(None, (vcd, saif))):
         out.print(f"wrote {path}")
 
@@ -235,17 +231,20 @@ def cycles_shown(out: "Console") -> Iterator[Callable[[int], None]]:
 
 
 def _table(figures: dict[str, Any]) -> "Table":
-    from rich.table import Table
+    """The figures of a run, in one row."""
+    from axs6.tables import Column, Written, table_of, words
 
-    speeds = [rate(figures["cycles_per_second"], "cycles/s", 3)]
-    if figures["macs_per_second"] is not None:
-        speeds.append(rate(figures["macs_per_second"], "MAC/s", 1))
-    names = ("unit", "engine", "items", "outputs", "copies", "cycles")
-    table = Table(*names, *(unit for _, unit in speeds), box=None, pad_edge=False)
-    row = [figures["unit"], figures["engine"]]
-    row += [f"{figures[name]:,}" for name in ("items", "outputs", "copies", "cycles")]
-    table.add_row(*row, *(number for number, _ in speeds))
-    return table
+    counts = ("items", "outputs", "copies", "cycles")
+    columns = [words("unit"), words("engine"), *(Column(name, name, ",") for name in counts)]
+    row = dict(figures)
+    speeds = (("cycles_per_second", "cycles/s", 3), ("macs_per_second", "MAC/s", 1))
+    for name, unit, digits in speeds:
+        title = None
+        if (speed := figures[name]) is not None:
+            number, title = rate(speed, unit, digits)
+            row[name] = Written(speed, number)
+        columns.append(Column(name, title))
+    return table_of([*columns, Column("seconds", None)], [row])
 
 
 def rate(value: float, unit: str, digits: int) -> tuple[str, str]:

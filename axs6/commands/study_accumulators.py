@@ -1,23 +1,24 @@
 """`axs6 study accumulators`."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import RUNS, SEVERAL, Json, with_options
+from axs6.commands.completion import accumulator_names, format_names
+from axs6.commands.options import RESULTS, RUNS, SEVERAL, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
-    from axs6.studies.accumulators import AccumulatorStudy
     from axs6.studies.comparison.accumulators import Cells
-    from axs6.studies.comparison.columns import Column, ColumnGroup
+    from axs6.studies.comparison.columns import ColumnGroup
+    from axs6.tables import Column, Table
 
 
-@with_options(runs=RUNS)
+@with_options(runs=RUNS, results=RESULTS)
 def accumulators(
     formats: Annotated[
         list[str] | None,
@@ -26,6 +27,7 @@ def accumulators(
             help=SEVERAL,
             show_default="mxfp8_e4m3, mxfp4, mx9, axs6",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     names: Annotated[
@@ -33,6 +35,7 @@ def accumulators(
         typer.Option(
             "--accumulator",
             help="Accumulator whose fraction is varied; can be repeated.",
+            autocompletion=accumulator_names,
             show_default="blackwell; blackwell,promote=4; paper",
             metavar="NAME",
         ),
@@ -63,7 +66,7 @@ def accumulators(
     ] = None,
     *,
     runs: dict[str, Any],
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Measure the error of dot products for each number of bits that an accumulator keeps.
 
@@ -76,7 +79,8 @@ def accumulators(
     Example: axs6 study accumulators --format mx9 --fraction 13 --fraction 25 --columns dot
     """
     from axs6.commands.compare_command import check_packages, measuring
-    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.commands.output import print_table
+    from axs6.commands.results import ResultFiles
     from axs6.golden.formats import format_list
     from axs6.studies.accumulators import study_accumulators
     from axs6.studies.comparison.accumulators import GROUPS, compare_accumulators
@@ -84,13 +88,14 @@ def accumulators(
 
     groups = check_groups(columns.split(","), GROUPS) if columns else {}
     check_packages(groups)
-    check_writable(json_path(json), inputs=[liberty] if liberty else [])
-    out = console(json)
+    files = ResultFiles(**results)
+    files.check(inputs=[liberty] if liberty else [])
+    out = files.console()
     with out.status("measuring") as status:
         chosen = formats and format_list(formats)
         study = study_accumulators(chosen, names, fractions, length, progress=status.update)
     out.print(f"{study.products} dot products of {study.length:,} products, seed {study.seed}; dB")
-    print_table(out, _table(study))
+    print_table(out, study.table())
     report = study.to_dict()
     if groups:
         ways = [(each.format, each.accumulator) for each in study.series]
@@ -106,7 +111,7 @@ def accumulators(
         _show(found, groups.values(), study.fractions, out)
         for way, series in zip(ways, report["series"], strict=True):
             series |= _figures(found[way])
-    write_json(json, report)
+    files.write(report, study.table())
 
 
 def _show(
@@ -139,25 +144,12 @@ def _cells(
     found: "Cells", column: "Column", fractions: Sequence[int], reasons: list[str]
 ) -> "Table":
     """A column of figures: a row for each format and accumulator, over the fractions."""
-    from rich.table import Table
+    from axs6.studies.comparison.table import marked
+    from axs6.tables import Table, words
 
-    from axs6.studies.comparison.table import shown
-
-    table = Table("format", "accumulator", box=None, pad_edge=False)
-    for width in fractions:
-        table.add_column(f"f = {width}", justify="right")
-    for (name, way), row in found.items():
-        table.add_row(name, way, *(shown(cell, column, reasons) for cell in row[column.name]))
-    return table
-
-
-def _table(study: "AccumulatorStudy") -> "Table":
-    from rich.table import Table
-
-    table = Table("format", "accumulator", box=None, pad_edge=False)
-    for name in ("of the format", *(f"f = {width}" for width in study.fractions)):
-        table.add_column(name, justify="right")
-    for each in study.series:
-        cells = ["exact" if x is None else f"{x:.1f}" for x in (each.format_db, *each.error_db)]
-        table.add_row(each.format, each.accumulator, *cells)
-    return table
+    shown = [replace(column, title=f"f = {width}") for width in fractions]
+    rows = [
+        (name, way, *(marked(cell, reasons) for cell in row[column.name]))
+        for (name, way), row in found.items()
+    ]
+    return Table([words("format"), words("accumulator"), *shown], rows)

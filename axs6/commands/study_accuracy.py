@@ -3,16 +3,15 @@
 import logging
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import SEVERAL, Columns, Json, Rows, given
+from axs6.commands.completion import format_names
+from axs6.commands.options import RESULTS, SEVERAL, Columns, Rows, given, with_options
 from axs6.commands.packages import need
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from axs6.studies.accuracy import AccuracyStudy
 
 PICTURES = {f"accuracy.{kind}": kind for kind in ("svg", "png")}
@@ -21,6 +20,7 @@ PICTURES = {f"accuracy.{kind}": kind for kind in ("svg", "png")}
 FILES = ("study.json", *PICTURES)
 
 
+@with_options(results=RESULTS)
 def accuracy(
     model: Annotated[
         str, typer.Argument(help="mlp, cnn or transformer, or FILE.py:FUNCTION.", metavar="MODEL")
@@ -32,6 +32,7 @@ def accuracy(
             help=SEVERAL,
             show_default="axs6 in blocks of 8, 16 and 32",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     block: Annotated[
@@ -63,7 +64,8 @@ def accuracy(
             "-o", "--output", help="Folder for study.json, accuracy.svg and accuracy.png."
         ),
     ] = None,
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Measure a model's accuracy in FP32, in emulated block formats, and on the simulated RTL.
 
@@ -78,13 +80,8 @@ def accuracy(
     Example: axs6 study accuracy mlp --format axs6,mx9,mxfp8_e4m3 -o study
     """
     need("torch", "matplotlib")
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        json_path,
-        print_table,
-        write_json,
-    )
+    from axs6.commands.output import print_table
+    from axs6.commands.results import ResultFiles
     from axs6.hw.registry import find
     from axs6.studies.request import BACKENDS, check_request, chosen_formats, user_model
 
@@ -99,7 +96,8 @@ def accuracy(
         find("matmul").build(format=name, **tile)
     files = [] if output is None else [output / name for name in FILES]
     read = [*(users[:1] if users else ()), *(policy or ())]
-    check_writable(*files, json_path(json), inputs=read)
+    figures = ResultFiles(**results)
+    figures.check(*files, inputs=read)
 
     from axs6.studies.accuracy import study_accuracy
     from axs6.studies.models import MODELS
@@ -107,7 +105,7 @@ def accuracy(
     from axs6.torch import Policy
 
     policies = {path.name: Policy.read(path) for path in policy or ()}
-    out = console(json)
+    out = figures.console()
     log = logging.getLogger("axs6")
     log.info("preparing the model")
     with out.status("preparing the model") as status:
@@ -130,14 +128,14 @@ def accuracy(
                 progress=show,
             )
     out.print(f"{model}: {study.samples:,} samples, {study.batch:,} at once")
-    print_table(out, _table(study))
+    print_table(out, study.table())
     compared = sum(run.bits_compared or 0 for run in study.runs)
     if compared:
         out.print(f"{compared:,} bits compared, {study.bits_different:,} differ")
     if output is not None:
         _write(study, output)
         out.print(f"wrote {', '.join(map(str, files))}")
-    write_json(json, study.to_dict())
+    figures.write(study.to_dict(), study.table())
     if study.bits_different:
         raise typer.Exit(1)
 
@@ -151,36 +149,3 @@ def _write(study: "AccuracyStudy", output: Path) -> None:
 
     pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
     write_files(output, {"study.json": dumps(study.to_dict(), indent=2) + "\n", **pictures})
-
-
-def _table(study: "AccuracyStudy") -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for index, name in enumerate(
-        (
-            *("backend", "format", study.metric, "change", "loss", "QSNR dB"),
-            *("differ", "cycles", "used", "seconds"),
-        )
-    ):
-        table.add_column(name, justify="left" if index == 0 else "right")
-    number = "{:.2%}" if study.metric == "accuracy" else "{:.4f}"
-    change = "{:+.2%}" if study.metric == "accuracy" else "{:+.4f}"
-    for run in study.runs:
-        delta = run.metric - study.reference.metric
-        cells = (
-            (run.format, "{}"),
-            (run.metric, number),
-            (None if run.format is None else delta, change),
-            (run.loss, "{:.4f}"),
-            (run.qsnr_db, "{:.1f}"),
-            (run.bits_different, "{:,}"),
-            (run.cycles, "{:,}"),
-            (run.utilisation, "{:.1%}"),
-            (run.seconds, "{:.2f}"),
-        )
-        table.add_row(
-            run.backend,
-            *("-" if value is None else form.format(value) for value, form in cells),
-        )
-    return table

@@ -2,11 +2,12 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import SEVERAL, Jobs, Json
+from axs6.commands.completion import format_names
+from axs6.commands.options import RESULTS, SEVERAL, Jobs, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 FILES = ("pareto.md", "pareto.svg")
 
 
+@with_options(results=RESULTS)
 def pareto(
     data: Annotated[
         Path, typer.Option(help="File of the measured points; a run resumes from it.")
@@ -28,6 +30,7 @@ def pareto(
             help=f"{SEVERAL} They are measured again if the file has them.",
             show_default="all formats missing in the file",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     most: Annotated[
@@ -48,7 +51,8 @@ def pareto(
         Path | None,
         typer.Option("-o", "--output", help="Folder for pareto.md and pareto.svg."),
     ] = None,
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Measure hundreds of block formats: QSNR against area times memory, and the frontier.
 
@@ -63,20 +67,23 @@ def pareto(
 
     Example: axs6 study pareto --format mx6 --reduction 16
     """
-    from axs6.commands.output import check_writable, console, json_path, write_files, write_json
+    from axs6.commands.output import write_files
     from axs6.commands.packages import need
+    from axs6.commands.results import ResultFiles
     from axs6.golden.formats import block_format, format_list, name_of
     from axs6.studies.pareto.data import Conditions, read_rows
     from axs6.studies.pareto.results import study_of
     from axs6.studies.pareto.space import space
+    from axs6.studies.pareto.tables import tables
 
     if output is not None:
         need("matplotlib")
     files = [] if output is None else [output / name for name in FILES]
-    check_writable(data, json_path(json), *files)
+    figures = ResultFiles(**results)
+    figures.check(data, *files)
     wanted = [name_of(block_format(each)) for each in format_list(formats or ())]
     conditions = Conditions.here(reduction, vectors)
-    out = console(json)
+    out = figures.console()
     failed = {} if most == 0 else _measured(data, conditions, wanted, most, jobs, out)
     configurations = space()
     study = study_of(read_rows(data), [each.name for each in configurations], conditions)
@@ -90,7 +97,8 @@ def pareto(
         pages = (markdown(study), picture(study, configurations))
         write_files(output, dict(zip(FILES, pages, strict=True)))
         out.print(f"wrote {', '.join(map(str, files))}")
-    write_json(json, study.to_dict())
+    (_, table), *_ = tables(study, wanted)
+    figures.write(study.to_dict(), table)
     if failed:
         raise typer.Exit(1)
 
@@ -142,7 +150,7 @@ def _show(study: "ParetoStudy", wanted: list[str], out: "Console") -> None:
 
     from axs6.commands.output import print_table
     from axs6.studies.pareto.tables import counts, tables
-    from axs6.synth.tables import rich_table
+    from axs6.tables import rich_table
 
     out.print(counts(study))
     for title, table in tables(study, wanted):

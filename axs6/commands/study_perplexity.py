@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.language import (
     SHARED,
     Formats,
@@ -17,11 +18,10 @@ from axs6.commands.language import (
     settings_of,
     task_options,
 )
-from axs6.commands.options import Group, Json, ScaleOption, with_options
+from axs6.commands.options import RESULTS, Group, ScaleOption, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from axs6.studies.language.perplexity import Study
 
@@ -35,7 +35,11 @@ FILES = ("perplexity.json", "perplexity.csv", *PICTURES)
 SETTING: Group = {
     "kv": Annotated[
         str | None,
-        typer.Option(help="Block format of the key-value cache.", metavar="FORMAT"),
+        typer.Option(
+            help="Block format of the key-value cache.",
+            metavar="FORMAT",
+            autocompletion=format_names,
+        ),
     ],
     **SHARED,
     "head": (
@@ -75,7 +79,7 @@ SETTING: Group = {
 """Fields of `axs6.studies.language.request.Setting` that all formats have."""
 
 
-@with_options(setting=SETTING, tasks=task_options("windows"))
+@with_options(setting=SETTING, tasks=task_options("windows"), results=RESULTS)
 def perplexity(
     model: ModelFile,
     formats: Formats = None,
@@ -98,7 +102,7 @@ def perplexity(
             metavar="FILE",
         ),
     ] = None,
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Measure the perplexity of a language model in FP32 and in block formats.
 
@@ -112,8 +116,9 @@ def perplexity(
 
     Example: axs6 study perplexity smollm2 --format mx9,axs6,mxfp4,mxfp4xbf16 --data runs.jsonl
     """
-    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.commands.output import print_table
     from axs6.commands.packages import need
+    from axs6.commands.results import ResultFiles
     from axs6.studies.language.request import CALIBRATION, check_windows, model_path
 
     given = Tasks(**tasks)
@@ -128,7 +133,8 @@ def perplexity(
     files = [] if output is None else [output / name for name in names]
     if path.is_file():
         read.append(path)
-    check_writable(given.data, json_path(json), *files, inputs=read)
+    figures = ResultFiles(**results)
+    figures.check(given.data, *files, inputs=read)
 
     from axs6.studies.language.models import load
     from axs6.studies.language.perplexity import study_perplexity
@@ -138,7 +144,7 @@ def perplexity(
 
     if policy is not None:
         Policy.read(policy)
-    out = console(json)
+    out = figures.console()
     with loading(out, "windows") as progress:
         options = given.options(Window, progress)
         loaded = load(path, function)
@@ -160,13 +166,13 @@ def perplexity(
         f"{model}: {study.parameters:,} parameters; {study.text}: {study.windows:,} windows of "
         f"{study.window:,} tokens"
     )
-    print_table(out, _table(study))
+    print_table(out, study.table())
     for line in (*study.left_to_torch(), *study.not_rotated()):
         out.print(line)
     if output is not None:
         _write(study, output, pareto, out)
         out.print(f"wrote {', '.join(map(str, files))}")
-    write_json(json, study.to_dict())
+    figures.write(study.to_dict(), study.table())
 
 
 def _write(study: "Study", output: Path, pareto: Path | None, out: "Console") -> None:
@@ -174,10 +180,11 @@ def _write(study: "Study", output: Path, pareto: Path | None, out: "Console") ->
     from json import dumps
 
     from axs6.commands.output import write_files
-    from axs6.studies.language.figure import csv, picture
+    from axs6.studies.language.figure import picture
+    from axs6.tables import csv_text
 
     pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
-    texts = {FILES[0]: dumps(study.to_dict(), indent=2) + "\n", FILES[1]: csv(study)}
+    texts = {FILES[0]: dumps(study.to_dict(), indent=2) + "\n", FILES[1]: csv_text(study.table())}
     if pareto is not None:
         texts[PARETO] = _pareto(study, pareto, out)
     write_files(output, {**texts, **pictures})
@@ -194,22 +201,3 @@ def _pareto(study: "Study", path: Path, out: "Console") -> str:
     if left := [row.name for row in study.rows[1:] if row.name not in shown]:
         out.print(f"not in {PARETO}, without a cost in {path}: {', '.join(left)}")
     return picture(study, points, space())
-
-
-def _table(study: "Study") -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("format", "bits", "perplexity", "+-", "x FP32", "+-"):
-        table.add_column(name, justify="left" if name == "format" else "right")
-    for row in study.rows:
-        errors = ["-" if x is None else f"{x:.2g}" for x in (row.error, row.ratio_error)]
-        table.add_row(
-            row.name,
-            f"{row.bits:g}",
-            f"{row.perplexity:,.4g}",
-            errors[0],
-            f"{row.ratio:,.4g}",
-            errors[1],
-        )
-    return table

@@ -1,18 +1,15 @@
 """`axs6 study qsnr`."""
 
 import logging
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import SEVERAL, Json
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from axs6.studies.qsnr import QsnrStudy
+from axs6.commands.completion import format_names
+from axs6.commands.options import RESULTS, SEVERAL, with_options
 
 
+@with_options(results=RESULTS)
 def qsnr(
     formats: Annotated[
         list[str] | None,
@@ -21,10 +18,12 @@ def qsnr(
             help=SEVERAL,
             show_default="named formats and a few more",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     vectors: Annotated[int, typer.Option(help="Vectors of 1,024 values.", metavar="N")] = 10_000,
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Measure the ratio of signal to quantisation noise of block formats.
 
@@ -34,13 +33,15 @@ def qsnr(
 
     Example: axs6 study qsnr --format mx9 --format e4m3fn_e8m0_t32 --vectors 1000
     """
-    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
+    from axs6.commands.output import print_table
+    from axs6.commands.results import ResultFiles
     from axs6.golden.formats import block_format, format_list
     from axs6.studies.qsnr import study_qsnr
 
     shown = None if formats is None else [*map(block_format, format_list(formats))]
-    check_writable(json_path(json))
-    out = console(json)
+    files = ResultFiles(**results)
+    files.check()
+    out = files.console()
     log = logging.getLogger("axs6")
     log.info("measuring")
     with out.status("measuring") as status:
@@ -48,27 +49,7 @@ def qsnr(
     out.print(
         f"{study.vectors:,} vectors of {study.length:,} values, N(0, |N(0, 1)|), seed {study.seed}"
     )
-    for table in _tables(study):
+    for table in [study.table(), *([study.differences_table()] if study.differences else [])]:
         out.print()
         print_table(out, table)
-    write_json(json, study.to_dict())
-
-
-def _tables(study: "QsnrStudy") -> "list[Table]":
-    from rich.table import Table
-
-    formats, differences = (Table(box=None, pad_edge=False) for _ in range(2))
-    for table, names in (
-        (formats, ("format", "bits", "QSNR dB")),
-        (differences, ("difference", "dB", "in the paper")),
-    ):
-        for name in names:
-            table.add_column(name, justify="left" if name == names[0] else "right")
-    differences.add_column("of what")
-    for row in study.rows:
-        formats.add_row(row.format, f"{row.bits:g}", f"{row.qsnr_db:.2f}")
-    for each in study.differences:
-        claim = each.claim
-        pair = f"{claim.better} - {claim.worse}"
-        differences.add_row(pair, f"{each.measured:.2f}", claim.paper, claim.what)
-    return [formats, differences] if study.differences else [formats]
+    files.write(study.to_dict(), study.table())

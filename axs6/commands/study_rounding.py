@@ -1,17 +1,13 @@
 """`axs6 study rounding`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from axs6.studies.rounding import RoundingRow
+from axs6.commands.options import RESULTS, with_options
 
 
+@with_options(results=RESULTS)
 def rounding(
     bits: Annotated[
         list[int] | None,
@@ -23,7 +19,8 @@ def rounding(
     ] = None,
     values: Annotated[int, typer.Option(help="Number of values.", metavar="N")] = 1 << 20,
     block: Annotated[int, typer.Option(help="Values per block: 8, 16 or 32.", metavar="B")] = 32,
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Compare bias and variance of stochastic rounding with predictions from its definition.
 
@@ -34,34 +31,15 @@ def rounding(
     """
     from dataclasses import asdict
 
-    from axs6.commands.output import check_writable, console, json_path, print_table, write_json
-    from axs6.studies.rounding import WIDTHS, study_rounding
+    from axs6.commands.output import print_table
+    from axs6.commands.results import ResultFiles
+    from axs6.studies.rounding import WIDTHS, rounding_table, study_rounding
 
-    check_writable(json_path(json))
+    files = ResultFiles(**results)
+    files.check()
     rows = study_rounding(bits or WIDTHS, values, block)
-    out = console(json)
+    out = files.console()
+    table = rounding_table(rows)
     out.print(f"{values:,} values in blocks of {block}; steps and their squares")
-    print_table(out, _table(rows))
-    write_json(json, [asdict(row) for row in rows])
-
-
-def _table(rows: "list[RoundingRow]") -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("rounding")
-    for name in ("R", "worst", "bias", "predicted", "+-", "variance", "predicted", "+-"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        moments = [
-            form.format(figure)
-            for moment in (row.bias, row.variance)
-            for figure, form in (
-                (moment.measured, "{:.5f}"),
-                (moment.predicted, "{:.5f}"),
-                (moment.standard_error, "{:.0e}" if row.random_bits else "-"),
-            )
-        ]
-        width = "-" if row.random_bits is None else str(row.random_bits)
-        table.add_row(row.rounding, width, f"{row.worst_bias:.2g}", *moments)
-    return table
+    print_table(out, table)
+    files.write([asdict(row) for row in rows], table)

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from axs6.commands.options import RUNS, SEVERAL, Json, with_options
+from axs6.commands.completion import format_names
+from axs6.commands.options import RESULTS, RUNS, SEVERAL, with_options
 
 
-@with_options(runs=RUNS)
+@with_options(runs=RUNS, results=RESULTS)
 def scales(
     formats: Annotated[
         list[str] | None,
@@ -17,6 +18,7 @@ def scales(
             help=SEVERAL,
             show_default="named formats with an exponent",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     columns: Annotated[
@@ -33,7 +35,7 @@ def scales(
     ] = None,
     *,
     runs: dict[str, Any],
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Measure formats under each rule of their exponent scale: floor, ceil, even and rceil.
 
@@ -44,15 +46,16 @@ def scales(
     Example: axs6 study scales --format mxfp4 --columns qsnr,encoder,accuracy
     """
     from axs6.commands.compare_command import check_packages, measuring, show
-    from axs6.commands.output import check_writable, console, json_path, write_json
+    from axs6.commands.results import ResultFiles
     from axs6.golden.formats import format_list
     from axs6.studies.comparison.columns import check_groups
     from axs6.studies.comparison.rules import GROUPS, compare_rules
 
     groups = check_groups(columns.split(","), GROUPS)
     check_packages(groups)
-    check_writable(json_path(json), inputs=[liberty] if liberty else [])
-    out = console(json)
+    files = ResultFiles(**results)
+    files.check(inputs=[liberty] if liberty else [])
+    out = files.console()
     with measuring(out) as progress:
         found = compare_rules(
             formats and format_list(formats),
@@ -63,4 +66,4 @@ def scales(
             **runs,
         )
     show(found, out)
-    write_json(json, found.to_dict())
+    files.write(found.to_dict(), found.table())

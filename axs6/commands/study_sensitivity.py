@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from axs6.commands.completion import format_names
 from axs6.commands.language import (
     ModelFile,
     Tasks,
@@ -13,21 +14,25 @@ from axs6.commands.language import (
     loading,
     task_options,
 )
-from axs6.commands.options import Json, one_format, with_options
+from axs6.commands.options import RESULTS, one_format, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from axs6.studies.language.sensitivity import Sensitivity
 
 
-@with_options(tasks=task_options("windows"))
+@with_options(tasks=task_options("windows"), results=RESULTS)
 def sensitivity(
     model: ModelFile,
     format: Annotated[
         list[str],
-        typer.Option("--format", help="Block format, a name or a string.", metavar="FORMAT"),
+        typer.Option(
+            "--format",
+            help="Block format, a name or a string.",
+            metavar="FORMAT",
+            autocompletion=format_names,
+        ),
     ],
     part: Annotated[
         str, typer.Option(help="Operands in the format: weights, activations or both.")
@@ -37,6 +42,7 @@ def sensitivity(
         typer.Option(
             help="Wider format of the most harmful places, in the policy that -o writes.",
             metavar="FORMAT",
+            autocompletion=format_names,
         ),
     ] = None,
     bits: Annotated[
@@ -54,10 +60,7 @@ def sensitivity(
         Path | None,
         typer.Option("-o", "--output", help="TOML file for the policy.", metavar="FILE"),
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", help="CSV file for the table.", metavar="FILE")
-    ] = None,
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Measure how much a format in one place of products at a time harms a language model.
 
@@ -67,15 +70,9 @@ def sensitivity(
 
     Example: axs6 study sensitivity smollm2 --format mxfp4 --wide mx9 --bits 5 -o policy.toml
     """
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        json_path,
-        print_table,
-        write_file,
-        write_json,
-    )
+    from axs6.commands.output import print_table
     from axs6.commands.packages import need
+    from axs6.commands.results import ResultFiles
     from axs6.golden.formats import block_format, name_of
     from axs6.studies.language.request import Setting, check_windows, model_path
 
@@ -90,7 +87,8 @@ def sensitivity(
     need("torch", "transformers")
     if path.is_file():
         read.append(path)
-    check_writable(given.data, json_path(json), output, csv, inputs=read)
+    figures = ResultFiles(**results)
+    figures.check(given.data, output, inputs=read)
 
     from axs6.studies.language.models import load
     from axs6.studies.language.sensitivity import check_policy, study_sensitivity
@@ -100,7 +98,7 @@ def sensitivity(
     if wide is not None and bits is not None:
         wide = name_of(block_format(wide))
         check_policy(fmt, part, wide, bits)
-    out = console(json)
+    out = figures.console()
     with loading(out, "windows") as progress:
         options = given.options(Window, progress)
         loaded = load(path, function)
@@ -119,12 +117,10 @@ def sensitivity(
         f"{model}, one place at a time in {fmt}; {study.text}: {study.windows:,} windows of "
         f"{study.window:,} tokens, perplexity {study.perplexity:,.4g} in FP32"
     )
-    print_table(out, _table(study))
-    if csv is not None:
-        write_file(csv, study.csv())
+    print_table(out, study.table())
     if output is not None and wide is not None and bits is not None:
         _write_policy(study, wide, bits, output, out)
-    write_json(json, study.to_dict())
+    figures.write(study.to_dict(), study.table())
 
 
 def _write_policy(
@@ -136,20 +132,3 @@ def _write_policy(
     write_file(output, made.to_toml())
     kept_wide = len(made.rules) - (study.head is not None)
     out.print(f"wrote {output}: {kept_wide} of {len(study.places)} places in {wide}")
-
-
-def _table(study: "Sensitivity") -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("place", "weights", "x FP32", "+-", "QSNR dB"):
-        table.add_column(name, justify="left" if name == "place" else "right")
-    for row in study.places:
-        table.add_row(
-            row.place,
-            f"{row.weights:,}" if row.weights else "-",
-            f"{row.ratio:.5f}",
-            "-" if row.ratio_error is None else f"{row.ratio_error:.2g}",
-            "-" if row.qsnr_db is None else f"{row.qsnr_db:.1f}",
-        )
-    return table

@@ -1,7 +1,6 @@
 """`axs6 study similarity`."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,15 +14,10 @@ from axs6.commands.language import (
     settings_of,
     task_options,
 )
-from axs6.commands.options import Json, ScaleOption, with_options
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from axs6.studies.language.similarity import Similarity
+from axs6.commands.options import RESULTS, ScaleOption, with_options
 
 
-@with_options(setting=SHARED, tasks=task_options("groups"))
+@with_options(setting=SHARED, tasks=task_options("groups"), results=RESULTS)
 def similarity(
     model: Annotated[
         str,
@@ -43,10 +37,7 @@ def similarity(
         int, typer.Option(help="Sentences that are compared with each other.", metavar="N")
     ] = 64,
     tasks: dict[str, Any],
-    csv: Annotated[
-        Path | None, typer.Option("--csv", help="CSV file for the table.", metavar="FILE")
-    ] = None,
-    json: Json = None,
+    results: dict[str, Any],
 ) -> None:
     """Measure how well a sentence encoder in block formats agrees with itself in FP32.
 
@@ -61,15 +52,9 @@ def similarity(
 
     Example: axs6 study similarity minilm --format mx9,axs6,mxfp4 --data groups.jsonl
     """
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        json_path,
-        print_table,
-        write_file,
-        write_json,
-    )
+    from axs6.commands.output import print_table
     from axs6.commands.packages import need
+    from axs6.commands.results import ResultFiles
     from axs6.studies.language.request import check_groups, model_path
 
     given = Tasks(**tasks)
@@ -80,7 +65,8 @@ def similarity(
     need("torch", "transformers")
     if path.is_file():
         read.append(path)
-    check_writable(given.data, json_path(json), csv, inputs=read)
+    figures = ResultFiles(**results)
+    figures.check(given.data, inputs=read)
 
     from axs6.studies.language.encoder import load_encoder
     from axs6.studies.language.similarity import Group, study_similarity
@@ -89,7 +75,7 @@ def similarity(
 
     if policy is not None:
         Policy.read(policy)
-    out = console(json)
+    out = figures.console()
     with loading(out, "groups") as progress:
         options = given.options(Group, progress)
         loaded = load_encoder(path, function)
@@ -106,27 +92,7 @@ def similarity(
         f"{model}: {study.parameters:,} parameters; {study.text}: {study.groups:,} groups of "
         f"{study.sentences:,} sentences"
     )
-    print_table(out, _table(study))
+    print_table(out, study.table())
     for line in study.left_to_torch():
         out.print(line)
-    if csv is not None:
-        write_file(csv, study.csv())
-    write_json(json, study.to_dict())
-
-
-def _table(study: "Similarity") -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("format", "bits", "Spearman", "+-", "same nearest", "+-"):
-        table.add_column(name, justify="left" if name == "format" else "right")
-    for row in study.rows:
-        table.add_row(
-            row.name,
-            f"{row.bits:g}",
-            f"{row.spearman:.5f}",
-            "-" if row.error is None else f"{row.error:.2g}",
-            f"{row.nearest:.1%}",
-            "-" if row.nearest_error is None else f"{row.nearest_error:.1%}",
-        )
-    return table
+    figures.write(study.to_dict(), study.table())

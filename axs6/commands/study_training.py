@@ -2,16 +2,14 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import RESULTS, with_options
 from axs6.commands.packages import need
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from axs6.studies.training.study import TrainingStudy
 
 PICTURES = {f"training.{kind}": kind for kind in ("svg", "png")}
@@ -20,6 +18,7 @@ PICTURES = {f"training.{kind}": kind for kind in ("svg", "png")}
 FILES = ("study.json", *PICTURES)
 
 
+@with_options(results=RESULTS)
 def training(
     name: Annotated[str, typer.Argument(help="gpt, vit or gpt_1m.", metavar="NAME")],
     recipe: Annotated[
@@ -51,7 +50,8 @@ def training(
             "-o", "--output", help="Folder for study.json, training.svg and training.png."
         ),
     ] = None,
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Train a small transformer in FP32 and in block formats, cast it into them, and fine-tune it.
 
@@ -63,13 +63,8 @@ def training(
     Example: axs6 study training gpt --checkpoints runs -o study
     """
     need("torch", "matplotlib")
-    from axs6.commands.output import (
-        check_writable,
-        console,
-        json_path,
-        print_table,
-        write_json,
-    )
+    from axs6.commands.output import print_table
+    from axs6.commands.results import ResultFiles
     from axs6.replacing import make_folder
     from axs6.studies.training.request import COMPARED, TASKS, check_request, check_task
 
@@ -79,13 +74,14 @@ def training(
     if name == "vit":
         need("sklearn")
     files = [] if output is None else [output / each for each in FILES]
-    check_writable(*files, json_path(json))
+    figures = ResultFiles(**results)
+    figures.check(*files)
     if checkpoints is not None:
         make_folder(checkpoints)
 
     from axs6.studies.training.study import study_training
 
-    out = console(json)
+    out = figures.console()
     log = logging.getLogger("axs6")
     with out.status("preparing") as status:
 
@@ -101,11 +97,11 @@ def training(
             progress=show,
         )
     out.print(f"{name}: {study.parameters:,} parameters, {steps:,} steps, {seeds} seeds")
-    print_table(out, _table(study))
+    print_table(out, study.table())
     if output is not None:
         _write(study, output)
         out.print(f"wrote {', '.join(map(str, files))}")
-    write_json(json, study.to_dict())
+    figures.write(study.to_dict(), study.table())
 
 
 def _write(study: "TrainingStudy", output: Path) -> None:
@@ -117,21 +113,3 @@ def _write(study: "TrainingStudy", output: Path) -> None:
 
     pictures = {name: picture(study, kind) for name, kind in PICTURES.items()}
     write_files(output, {"study.json": dumps(study.to_dict(), indent=2) + "\n", **pictures})
-
-
-def _table(study: "TrainingStudy") -> "Table":
-    from rich.table import Table
-
-    from axs6.studies.training.study import mean_and_deviation
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("recipe")
-    for column in (f"{study.metric}, trained", "+-", "direct cast", "+-", "fine-tuned", "+-"):
-        table.add_column(column, justify="right")
-    form = "{:.2%}" if study.metric == "accuracy" else "{:.4f}"
-    for row in study.rows:
-        cells: list[str] = []
-        for values in (row.trained, row.cast, row.tuned):
-            cells += map(form.format, mean_and_deviation(values)) if values else ("-", "-")
-        table.add_row(row.recipe, *cells)
-    return table

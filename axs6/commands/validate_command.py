@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import SEVERAL, Json
+from axs6.commands.completion import format_names
+from axs6.commands.options import RESULTS, SEVERAL, with_options
+
+if TYPE_CHECKING:
+    from axs6.commands.results import ResultFiles
 
 EXTRA = "hw"
 
 SAMPLES = 2000
 
 
+@with_options(results=RESULTS)
 def run(
     seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
     samples: Annotated[
@@ -29,6 +34,7 @@ def run(
             "--format",
             help=f"{SEVERAL} all means every format.",
             metavar="FORMAT",
+            autocompletion=format_names,
             show_default="axs6, and a sample of the others",
         ),
     ] = None,
@@ -59,7 +65,8 @@ def run(
             show_default="structure",
         ),
     ] = None,
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Compare the golden model with exact rational arithmetic that shares no code with it.
 
@@ -69,32 +76,37 @@ def run(
 
     Example: axs6 validate --format mxfp4,nvfp4
     """
+    from axs6.commands.results import ResultFiles
+
+    files = ResultFiles(**results)
     if not exhaustive:
         for name, value in (("only", only), ("share", share), ("state", state), ("view", view)):
             if value:
                 raise ValueError(f"--{name} needs --exhaustive")
-        _against_definitions(seed, SAMPLES if samples is None else samples, formats, json)
+        _against_definitions(seed, SAMPLES if samples is None else samples, formats, files)
         return
     for name, given in (("samples", samples), ("format", formats)):
         if given is not None:
             raise ValueError(f"--{name} does not go with --exhaustive")
     from axs6.commands.exhaustive import enumerate_spaces
 
-    enumerate_spaces(seed, view or "structure", only or [], share or "1/1", state, json)
+    enumerate_spaces(seed, view or "structure", only or [], share or "1/1", state, files)
 
 
 def _against_definitions(
-    seed: int, samples: int, formats: Sequence[str] | None, json: str | None
+    seed: int, samples: int, formats: Sequence[str] | None, files: "ResultFiles"
 ) -> None:
     """The golden model against the exact one."""
     from dataclasses import asdict
 
-    from axs6.commands.output import console, verdict, write_json
+    from axs6.commands.output import verdict
     from axs6.golden.check.formats import ALL
     from axs6.golden.check.validate import Check, validate
     from axs6.golden.formats import AXS6, block_format, format_list
+    from axs6.tables import Column, table_of, words
 
-    out = console(json)
+    files.check()
+    out = files.console()
 
     def show(check: Check, total: int) -> None:
         said = f"{check.name}: {check.cases:,} cases, {check.mismatches:,} differ"
@@ -112,6 +124,8 @@ def _against_definitions(
     cases = sum(check.cases for check in checks)
     mismatches = sum(check.mismatches for check in checks)
     out.print(f"{cases:,} cases compared, {mismatches:,} differ (seed {seed})")
-    write_json(json, [asdict(check) for check in checks])
+    counts = (Column(name, name, ",") for name in ("cases", "mismatches"))
+    rows = [asdict(check) for check in checks]
+    files.write(rows, table_of([words("name", "check"), *counts, Column("first", None)], rows))
     if mismatches:
         raise typer.Exit(1)

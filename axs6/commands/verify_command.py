@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from axs6.commands.options import Json
+from axs6.commands.options import RESULTS, with_options
 
 if TYPE_CHECKING:
     from axs6.proof.campaign import Result
+    from axs6.tables import Table
 
 EXTRA = "proof"
 
 
+@with_options(results=RESULTS)
 def run(
     only: Annotated[
         list[str] | None,
@@ -35,7 +37,8 @@ def run(
         ),
     ] = None,
     timeout: Annotated[float, typer.Option(help="Time limit of each check, in seconds.")] = 1800,
-    json: Json = None,
+    *,
+    results: dict[str, Any],
 ) -> None:
     """Run every proof, every mutation score and every enumeration.
 
@@ -49,8 +52,9 @@ def run(
     import os
     from dataclasses import asdict
 
-    from axs6.commands.output import check_writable, console, json_path, verdict, write_json
+    from axs6.commands.output import verdict
     from axs6.commands.packages import need
+    from axs6.commands.results import ResultFiles
     from axs6.golden.arguments import check_integer
     from axs6.proof.campaign import Check, Kept, all_unproved, checks, choose, run_check
     from axs6.sim.control import in_threads
@@ -62,25 +66,46 @@ def run(
     part = Share.parse(share)
     chosen = choose(checks(), only or [], part)
     kept = Kept(state)
-    out = console(json)
-    check_writable(state, json_path(json))
+    files = ResultFiles(**results)
+    files.check(state)
+    out = files.console()
 
     def find(check: Check) -> "Result":
-        found = kept.get(check)
-        earlier = " in an earlier run" if found else ""
-        if found is None:
-            found = run_check(check, timeout)
-            kept.put(found)
-        out.print(verdict(found.passed, f"{found}{earlier}"), soft_wrap=True)
-        return found
+        result = kept.get(check)
+        earlier = " in an earlier run" if result else ""
+        if result is None:
+            result = run_check(check, timeout)
+            kept.put(result)
+        out.print(verdict(result.passed, f"{result}{earlier}"), soft_wrap=True)
+        return result
 
-    results = in_threads(find, chosen, min(jobs, len(chosen)))
+    found = in_threads(find, chosen, min(jobs, len(chosen)))
     for line in all_unproved() if not only and part.of == 1 else ():
         out.print(f"no proof of {line}", highlight=False, soft_wrap=True)
-    out.print(_summary(results))
-    write_json(json, [asdict(each) for each in results])
-    if not all(each.passed for each in results):
+    out.print(_summary(found))
+    files.write([asdict(each) for each in found], _table(found))
+    if not all(each.passed for each in found):
         raise typer.Exit(1)
+
+
+def _table(results: "Sequence[Result]") -> "Table":
+    """A row for each check, with a column for whatever is counted."""
+    from axs6.tables import Column, table_of, words
+
+    counts = dict.fromkeys(name for each in results for name in each.counts)
+    names = {name: name.replace(" ", "_") for name in counts}
+    columns = [
+        words("command"),
+        *(Column(name, None) for name in ("kind", "unit", "format", "said")),
+        Column("passed", "passed", lambda passed: "yes" if passed else "no"),
+        Column("seconds", "seconds", ".1f"),
+        *(Column(name, title, ",") for title, name in names.items()),
+    ]
+    rows = [
+        {**vars(each), **{names[name]: count for name, count in each.counts.items()}}
+        for each in results
+    ]
+    return table_of(columns, rows)
 
 
 def _summary(results: "Sequence[Result]") -> str:

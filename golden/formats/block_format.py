@@ -26,6 +26,7 @@ from axs6.golden.formats.scale import (
 )
 from axs6.golden.formats.selected import Selected
 from axs6.golden.formats.spelling import spell, spell_element
+from axs6.tables import facts_table, html_text
 
 UNBLOCKED: Final = 32
 """Values of a block if no level has a group of a fixed size."""
@@ -215,6 +216,12 @@ class BlockFormat:
 
     def __str__(self) -> str:
         return spell(self)
+
+    def _repr_html_(self) -> str:
+        """What `axs6.golden.explain.facts` says, in a notebook."""
+        from axs6.golden.explain import facts
+
+        return html_text(facts_table({k.replace("_", " "): x for k, x in facts(self).items()}))
 
     @property
     def block(self) -> int:

@@ -9,11 +9,12 @@ from typing import Any, Final
 from axs6.golden.accumulator import accumulator
 from axs6.studies.comparison import columns as compared
 from axs6.studies.comparison import errors, hardware
-from axs6.studies.comparison.columns import Column, ColumnGroup, check_groups
+from axs6.studies.comparison.columns import ColumnGroup, check_groups
 from axs6.studies.comparison.compare import Progress
 from axs6.studies.comparison.errors import Found
 from axs6.studies.comparison.hardware import Advance
 from axs6.studies.comparison.table import Cell
+from axs6.tables import Column
 
 GROUPS: Final[Mapping[str, ColumnGroup]] = {
     "dot": ColumnGroup(

@@ -5,27 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from axs6.studies.request import BUILT_IN
+from axs6.tables import Column
 
 DISTRIBUTIONS: Final = ("paper", "gauss", "uniform", "laplace", "student", "outliers")
 """Columns of `axs6.studies.distributions`."""
 
 KINDS: Final = ("weights", "activations", "gradients")
 """Columns of `axs6.studies.recorded`."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A figure of every format.
-
-    Args:
-        name: its key in JSON, with the unit.
-        title: its heading in tables.
-        form: how its values are written.
-    """
-
-    name: str
-    title: str
-    form: str = ".2f"
 
 
 @dataclass(frozen=True)
@@ -52,14 +38,14 @@ GROUPS: Final[Mapping[str, ColumnGroup]] = {
         "whole bytes; a tile of 256 values in memory lines of 64 bytes",
     ),
     "qsnr": ColumnGroup(
-        tuple(Column(f"{name}_db", name) for name in (*DISTRIBUTIONS, "bound")),
+        tuple(Column(f"{name}_db", name, ".2f") for name in (*DISTRIBUTIONS, "bound")),
         "paper to outliers: QSNR in dB of random vectors: normal with a standard deviation of its "
         "own for each vector; normal; uniform; Laplace; Student's t with 3 degrees of freedom; "
         "normal with 1 value of 256 that is 32 times larger; bound: what Theorem 1 of the "
         "shared-microexponents paper guarantees for any values, in dB",
     ),
     "recorded": ColumnGroup(
-        tuple(Column(f"{kind}_db", kind) for kind in KINDS),
+        tuple(Column(f"{kind}_db", kind, ".2f") for kind in KINDS),
         "weights, activations, gradients: QSNR in dB of the matrices of the models mlp, cnn and "
         "transformer in FP32: -10 log10 of the mean over matrices of noise over signal",
     ),

@@ -10,16 +10,17 @@ from axs6.golden.formats import BlockFormat, Rule, block_format, name_of
 from axs6.sim.cache import kept, sources
 from axs6.studies.comparison import columns as compared
 from axs6.studies.comparison import errors, hardware
-from axs6.studies.comparison.columns import Column, ColumnGroup, check_groups
+from axs6.studies.comparison.columns import ColumnGroup, check_groups
 from axs6.studies.comparison.compare import Progress, gathered, names_of
 from axs6.studies.comparison.errors import Found
 from axs6.studies.comparison.hardware import Advance
 from axs6.studies.comparison.table import FormatComparison
 from axs6.studies.scales import FORMATS, VECTORS, ScaleRow, study_scales
+from axs6.tables import Column
 
 GROUPS: Final[Mapping[str, ColumnGroup]] = {
     "qsnr": ColumnGroup(
-        (Column("qsnr_db", "QSNR dB"), Column("saturated", "saturated", ".3%")),
+        (Column("qsnr_db", "QSNR dB", ".2f"), Column("saturated", "saturated", ".3%")),
         "QSNR dB: of the vectors of `axs6 study qsnr`; saturated: share of their values above the "
         "largest element under their scale",
     ),

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from axs6.golden.formats import block_format
-from axs6.studies.comparison.columns import Column, ColumnGroup
-from axs6.synth.pages.document import Page, Section, Table
+from axs6.studies.comparison.columns import ColumnGroup
+from axs6.synth.pages.document import Page, Section
+from axs6.tables import Column, Table, Tabular, Written, table_of, text_table, words
 
 Cell = float | str
 """A figure, or the reason why it is missing."""
@@ -19,11 +20,11 @@ def reasons_of(cells: Iterable[Cell]) -> list[str]:
     return list(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
 
 
-def shown(cell: Cell, column: Column, reasons: Sequence[str]) -> str:
+def marked(cell: Cell, reasons: Sequence[str]) -> float | Written:
     """A cell of a table: the figure, or the footnote mark of its reason."""
     if isinstance(cell, str):
-        return f"-{_raised(reasons.index(cell) + 1)}"
-    return format(cell, column.form)
+        return Written(None, f"-{_raised(reasons.index(cell) + 1)}")
+    return cell
 
 
 def numbered(reasons: Sequence[str]) -> list[str]:
@@ -36,7 +37,7 @@ def _raised(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class FormatComparison:
+class FormatComparison(Tabular):
     """The figures of formats.
 
     Args:
@@ -75,10 +76,15 @@ class FormatComparison:
         """A row for each format; marks refer to the footnotes of `notes`."""
         reasons = self.reasons
         rows = [
-            [name, *(shown(row[column.name], column, reasons) for column in self.columns)]
-            for name, row in self.rows.items()
+            {
+                **found,
+                **{name: marked(cell, reasons) for name, cell in row.items()},
+                "missing": found["missing"] or None,
+            }
+            for found, row in zip(self.to_dict()["formats"], self.rows.values(), strict=True)
         ]
-        return Table(["format", *(column.title for column in self.columns)], rows)
+        more = [Column("string", None), *self.columns, Column("missing", None)]
+        return table_of([words("format"), *more], rows, self.notes())
 
     def legend(self) -> list[str]:
         """Descriptions of the columns and the conditions, one per line."""
@@ -93,7 +99,9 @@ class FormatComparison:
         """A report page, with the command that made it."""
         sections = [Section("Figures", 1, [self.table(), *self.notes()])]
         sections.append(Section("Columns", 1, self.legend()))
-        return Page("Block formats compared", Table(["", ""], [["made by", command]], 2), sections)
+        return Page(
+            "Block formats compared", text_table(["", ""], [["made by", command]], 2), sections
+        )
 
 
 def _said(value: Any) -> str:

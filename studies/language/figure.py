@@ -1,22 +1,9 @@
-"""The figures of a study of perplexity as CSV and as a picture."""
+"""The picture of a study of perplexity."""
 
-import csv as writer
 import io
 
-from axs6.studies.figure import STYLE, check_kind
+from axs6.studies.figure import STYLE, check_kind, number_ticks
 from axs6.studies.language.perplexity import Study
-
-COLUMNS = ("setting", "bits", "perplexity", "error", "ratio", "ratio_error", "seconds")
-
-
-def csv(study: Study) -> str:
-    """A line for each setting, FP32 first, with a header; missing errors are empty."""
-    text = io.StringIO()
-    table = writer.writer(text, lineterminator="\n")
-    table.writerow(COLUMNS)
-    for row in study.rows:
-        table.writerow([row.name, *(getattr(row, name) for name in COLUMNS[1:])])
-    return text.getvalue()
 
 
 def picture(study: Study, kind: str = "svg") -> bytes:
@@ -48,8 +35,7 @@ def picture(study: Study, kind: str = "svg") -> bytes:
             [row.ratio for row in rows], places, xerr=errors, fmt="o", markersize=4, capsize=2
         )
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_formatter(lambda value, _: "")
+        number_ticks(axes.xaxis)
         axes.set_yticks(places, [row.name for row in rows])
         axes.invert_yaxis()
         axes.grid(visible=True, axis="x", color="0.9", linewidth=0.6)

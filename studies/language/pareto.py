@@ -8,8 +8,9 @@ from typing import Any, Final
 from axs6.studies.language.perplexity import Study
 from axs6.studies.language.request import Setting
 from axs6.studies.pareto.data import Measurement, measurements_of, read_rows
-from axs6.studies.pareto.picture import COLOURS, MARKERS, write_names
+from axs6.studies.pareto.picture import LOOKS, family_looks
 from axs6.studies.pareto.space import BASELINE, ParetoFormat
+from axs6.studies.placing import place_names
 from axs6.synth.pages.pictures import INK, in_shades, svg
 
 SURE: Final = 2
@@ -110,15 +111,14 @@ def _draw(
     """Draw the picture, and return the names in it."""
     axes = figure.subplots()
     families = {each.name: each.family for each in formats}
-    order = list(dict.fromkeys(families.values()))
-    for family, colour, marker in zip(order, COLOURS, MARKERS, strict=True):
+    for family, (colour, marker) in family_looks(formats).items():
         own = [x for x in points if families.get(x.format) == family]
         if own:
-            look = {"s": 24, "color": colour, "marker": marker, "linewidths": 0}
-            axes.scatter([x.cost for x in own], [x.above for x in own], label=family, **look)
+            look = {"color": colour, "marker": marker, "label": family, **LOOKS[True]}
+            axes.scatter([x.cost for x in own], [x.above for x in own], **look)
     bounded = [x for x in points if x.bounded]
     if bounded:
-        look = {"s": 90, "facecolors": "none", "edgecolors": INK, "linewidths": 0.8}
+        look = {"s": 100, "facecolors": "none", "edgecolors": INK, "linewidths": 0.8}
         label = "at most; no different from FP32"
         axes.scatter([x.cost for x in bounded], [x.above for x in bounded], label=label, **look)
     best = frontier_of(points)
@@ -127,10 +127,11 @@ def _draw(
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.12g}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.12g}")
     axes.set_xlabel("area of a dot product x memory of a tile (FP8 = 1)")
     axes.set_ylabel(f"perplexity over FP32's {study.rows[0].perplexity:.4g}, minus 1")
     axes.grid(visible=True, color="#808080", alpha=0.25, linewidth=0.6)
     axes.margins(0.14, 0.06)
     figure.legend(loc="outside lower center", ncols=6, fontsize=8)
-    return write_names(axes, [(x.format, x.cost, x.above) for x in points])
+    names = [(x.format, x.cost, x.above) for x in points]
+    return place_names(axes, names, steps=[(x.cost, x.above) for x in best])

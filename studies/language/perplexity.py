@@ -18,6 +18,7 @@ from axs6.studies.language.request import Setting
 from axs6.studies.language.rotation import unrotated
 from axs6.studies.language.tasks import TaskOptions, run_tasks
 from axs6.studies.language.windows import Window, WindowTask, window_key
+from axs6.tables import Column, Table, Tabular, table_of, words
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,19 @@ class PerplexityRow:
     unrotated: Sequence[str] = ()
 
 
+COLUMNS = (
+    words("setting", "format"),
+    Column("bits", "bits", "g"),
+    Column("perplexity", "perplexity", ",.4g"),
+    Column("error", "+-", ".2g"),
+    Column("ratio", "x FP32", ",.4g"),
+    Column("ratio_error", "+-", ".2g"),
+    Column("seconds", None),
+)
+
+
 @dataclass(frozen=True)
-class Study:
+class Study(Tabular):
     """Perplexities of one model on one text.
 
     Args:
@@ -76,6 +88,10 @@ class Study:
             if row.unrotated
         ]
         return [*dict.fromkeys(lines)]
+
+    def table(self) -> Table:
+        """A row for each setting, FP32 first."""
+        return table_of(COLUMNS, [{**vars(row), "setting": row.name} for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
         """The study for JSON, with the conditions of the times."""

@@ -1,7 +1,5 @@
 """Harm of a format at each place of a language model, and a policy that spares the worst ones."""
 
-import csv as writer
-import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,12 +20,19 @@ from axs6.studies.language.quantised import excluded
 from axs6.studies.language.request import BOTH, FP32, WEIGHTS, Setting
 from axs6.studies.language.tasks import TaskOptions
 from axs6.studies.language.windows import Window
+from axs6.tables import Column, Table, Tabular, table_of, words
 from axs6.torch import Policy
 from axs6.torch.counted import Counter
 from axs6.torch.policy import LayerRule
 from axs6.torch.report import ReportRow
 
-COLUMNS = ("place", "weights", "ratio", "ratio_error", "qsnr_db")
+COLUMNS = (
+    words("place"),
+    Column("weights", "weights", lambda count: f"{count:,}" if count else "-"),
+    Column("ratio", "x FP32", ".5f"),
+    Column("ratio_error", "+-", ".2g"),
+    Column("qsnr_db", "QSNR dB", ".1f"),
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(Tabular):
     """The places of a model, those that hurt most first.
 
     Args:
@@ -78,13 +83,9 @@ class Sensitivity:
         """The study for JSON."""
         return {"study": "sensitivity", **asdict(self)}
 
-    def csv(self) -> str:
-        """A line for each place, with a header; empty where there is no figure."""
-        text = io.StringIO()
-        table = writer.writer(text, lineterminator="\n")
-        table.writerow(COLUMNS)
-        table.writerows([getattr(place, name) for name in COLUMNS] for place in self.places)
-        return text.getvalue()
+    def table(self) -> Table:
+        """A row for each place."""
+        return table_of(COLUMNS, map(vars, self.places))
 
     def policy(self, wide: str, bits: float) -> Policy:
         """A policy with what hurts most in a wider format.

@@ -1,7 +1,5 @@
 """How similar sentences are to a sentence encoder in block formats, compared with FP32."""
 
-import csv as writer
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,10 +20,18 @@ from axs6.studies.language.request import Setting
 from axs6.studies.language.tasks import ModelTask, TaskOptions, run_tasks
 from axs6.studies.language.windows import window_key
 from axs6.studies.models import repeatable
+from axs6.tables import Column, Table, Tabular, table_of, words
 from axs6.torch.counted import Counter
 from axs6.torch.report import ReportRow
 
-COLUMNS = ("setting", "bits", "spearman", "error", "nearest", "nearest_error")
+COLUMNS = (
+    words("setting", "format"),
+    Column("bits", "bits", "g"),
+    Column("spearman", "Spearman", ".5f"),
+    Column("error", "+-", ".2g"),
+    Column("nearest", "same nearest", ".1%"),
+    Column("nearest_error", "+-", ".1%"),
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class SimilarityRow:
 
 
 @dataclass(frozen=True)
-class Similarity:
+class Similarity(Tabular):
     """Agreement of an encoder with itself in FP32 on one text.
 
     Args:
@@ -99,14 +105,9 @@ class Similarity:
         """The study for JSON."""
         return {"study": "similarity", **asdict(self)}
 
-    def csv(self) -> str:
-        """A line for each setting, FP32 first, with a header; missing errors are empty."""
-        text = io.StringIO()
-        table = writer.writer(text, lineterminator="\n")
-        table.writerow(COLUMNS)
-        for row in self.rows:
-            table.writerow([row.name, *(getattr(row, name) for name in COLUMNS[1:])])
-        return text.getvalue()
+    def table(self) -> Table:
+        """A row for each setting, FP32 first."""
+        return table_of(COLUMNS, [{**vars(row), "setting": row.name} for row in self.rows])
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,27 @@
 """The picture of the Pareto study."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, Final
 
 from axs6.studies.pareto.results import ParetoStudy
 from axs6.studies.pareto.space import ParetoFormat
+from axs6.studies.placing import place_names
 from axs6.synth.pages.pictures import INK, in_shades, svg
 
-MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "p")
 COLOURS: Final = (
     *("#56B4E9", "#009E73", "#D55E00", "#0072B2", "#E69F00", "#CC79A7", "#8C6BB1", "#B39B00"),
-    "#999999",
+    *("#7F4F24", "#999999"),
 )
-"""Colours of Okabe and Ito's palette, distinct for any colour vision, and three more."""
+"""Colours of Okabe and Ito's palette, distinct for any colour vision, and four more."""
 
 
-PLACES: Final = tuple(
-    (right * x, up, side)
-    for up in (3, -8, 10, -15, 17, -22, 24, -29)
-    for right, x, side in ((1, 4, "left"), (-1, 4, "right"))
-)
-"""Positions of a name: points to the right and up, and the alignment."""
-
-RADIUS: Final = 2.5
-"""Radius of a mark, in points."""
+LOOKS: Final[dict[bool, dict[str, Any]]] = {
+    False: {"s": 11, "linewidths": 0, "alpha": 0.5},
+    True: {"s": 36, "linewidths": 0.9, "edgecolors": INK, "zorder": 4},
+}
+"""The marks of formats without names, a cloud, and of those with names."""
 
 
 def picture(study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> str:
@@ -42,8 +40,10 @@ def picture(study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> str:
         ImportError: matplotlib is not installed.
     """
 
+    known = study.measurements
+
     def draw(figure: Any) -> None:
-        figure.set_size_inches(8, 5.6)
+        figure.set_size_inches(9, 7)
         axes = figure.subplots()
         _families(axes, study, configurations)
         _frontier(axes, study)
@@ -52,25 +52,38 @@ def picture(study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> str:
         axes.set_xlabel("area of a dot product x memory of a tile (FP8 = 1)")
         axes.set_ylabel("QSNR (dB)")
         axes.grid(visible=True, color="#808080", alpha=0.25, linewidth=0.6)
-        figure.legend(loc="outside lower center", ncols=6, fontsize=8)
-        named = [study.measurements.get(x.name) for x in configurations if x.named]
-        write_names(axes, [(x.format, x.cost, x.qsnr_db) for x in named if x is not None])
+        legend = figure.legend(loc="outside lower center", ncols=6, fontsize=8)
+        for handle in legend.legend_handles:
+            handle.set_alpha(1)
+        measured = [(x, study.measurements[x.name]) for x in configurations if x.name in known]
+        place_names(
+            axes,
+            [(y.format, y.cost, y.qsnr_db) for x, y in measured if x.named],
+            [(y.cost, y.qsnr_db) for x, y in measured if not x.named],
+            [(x.cost, x.qsnr_db) for x in (known[name] for name in study.frontier)],
+        )
 
     return in_shades(svg(draw))
 
 
+def family_looks(configurations: Sequence[ParetoFormat]) -> dict[str, tuple[str, str]]:
+    """The colour and the marker of each family, in their order."""
+    families = dict.fromkeys(x.family for x in configurations)
+    return dict(zip(families, cycle(zip(COLOURS, MARKERS, strict=True)), strict=False))
+
+
 def _families(axes: Any, study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> None:
-    families = list(dict.fromkeys(x.family for x in configurations))
-    for family, colour, marker in zip(families, COLOURS, MARKERS, strict=True):
-        points = [
-            study.measurements[x.name]
-            for x in configurations
-            if x.family == family and x.name in study.measurements
-        ]
-        if points:
-            look = {"s": 16, "color": colour, "marker": marker, "linewidths": 0, "alpha": 0.8}
+    for family, (colour, marker) in family_looks(configurations).items():
+        own = [x for x in configurations if x.family == family and x.name in study.measurements]
+        for named, look in LOOKS.items():
+            points = [study.measurements[x.name] for x in own if x.named == named]
             axes.scatter(
-                [x.cost for x in points], [x.qsnr_db for x in points], label=family, **look
+                [x.cost for x in points],
+                [x.qsnr_db for x in points],
+                color=colour,
+                marker=marker,
+                label=family if own and not named else None,
+                **look,
             )
 
 
@@ -79,46 +92,5 @@ def _frontier(axes: Any, study: ParetoStudy) -> None:
     line = {"color": INK, "linewidth": 1, "label": "frontier"}
     axes.step([x.cost for x in frontier], [x.qsnr_db for x in frontier], where="post", **line)
     knees = [study.measurements[name] for name in study.knees]
-    ring = {"s": 60, "facecolors": "none", "edgecolors": INK, "label": "knee"}
+    ring = {"s": 100, "facecolors": "none", "edgecolors": INK, "label": "knee"}
     axes.scatter([x.cost for x in knees], [x.qsnr_db for x in knees], **ring)
-
-
-def write_names(axes: Any, points: Sequence[tuple[str, float, float]]) -> list[Any]:
-    """Write each name beside its point, in the first position within the axes that covers no other
-    name and no point; where there is none, the one that covers the fewest points.
-
-    Args:
-        points: names with x and y.
-
-    Returns:
-        The texts.
-    """
-    from matplotlib.transforms import Bbox
-
-    axes.figure.draw_without_rendering()
-    inside = axes.get_window_extent()
-    radius = RADIUS * axes.figure.dpi / 72
-    marks = [
-        Bbox.from_extents(x - radius, y - radius, x + radius, y + radius)
-        for x, y in axes.transData.transform([(x, y) for _, x, y in points])
-    ]
-    placed: list[Any] = []
-    texts: list[Any] = []
-    for index, (name, *point) in enumerate(points):
-        at = {"xy": point, "xytext": (0, 0), "textcoords": "offset points", "fontsize": 7}
-        text = axes.annotate(name, **at)
-        found: list[tuple[int, int]] = []
-        for number, (right, up, side) in enumerate(PLACES):
-            text.set(position=(right, up), horizontalalignment=side)
-            extent = text.get_window_extent()
-            if not extent.padded(1).count_overlaps(placed):
-                others = [*marks[:index], *marks[index + 1 :]]
-                outside = not (inside.x0 < extent.x0 and extent.x1 < inside.x1)
-                found.append((extent.count_overlaps(others) + len(marks) * outside, number))
-                if found[-1][0] == 0:
-                    break
-        right, up, side = PLACES[min(found)[1] if found else -1]
-        text.set(position=(right, up), horizontalalignment=side)
-        placed.append(text.get_window_extent())
-        texts.append(text)
-    return texts

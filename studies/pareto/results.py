@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from math import log2
 from typing import Any
 
+from axs6.golden.formats import CATALOG
 from axs6.studies.pareto.data import (
     Conditions,
     FormatRow,
@@ -23,6 +24,7 @@ from axs6.studies.pareto.space import (
     two_level,
 )
 from axs6.synth.sweep.growth import Fit, fit
+from axs6.tables import Column, Table, Tabular, table_of, words
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,20 @@ class Law:
     fit: Fit
 
 
+COLUMNS = (
+    words("format"),
+    Column("qsnr_db", "QSNR dB", ".2f"),
+    Column("area", "area", ".3f"),
+    Column("memory", "memory", ".3f"),
+    Column("cost", "area x memory", ".3f"),
+    Column("delay_ps", "delay ns", lambda delay: f"{delay / 1000:.1f}"),
+    Column("frontier", "frontier", none=""),
+)
+"""A measured format: area, memory and their product over those of the baseline."""
+
+
 @dataclass(frozen=True)
-class ParetoStudy:
+class ParetoStudy(Tabular):
     """Results in a file under some conditions.
 
     Args:
@@ -87,6 +101,15 @@ class ParetoStudy:
     stale: list[str]
     claims: list[ParetoClaim]
     laws: list[Law]
+
+    def table(self, names: Iterable[str] | None = None) -> Table:
+        """A row for each of some measured formats; for those with names unless others are given."""
+        rows = []
+        for name in [x for x in self.measurements if x in CATALOG] if names is None else names:
+            x = self.measurements[name]
+            mark = "knee" if name in self.knees else "yes" if name in self.frontier else None
+            rows.append({**vars(x), "cost": x.cost, "frontier": mark})
+        return table_of(COLUMNS, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The study for JSON."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from axs6.golden.formats import CATALOG
 from axs6.studies.pareto.results import ParetoStudy
 from axs6.studies.pareto.space import BASELINE
-from axs6.synth.pages.document import Page, Section, Table
+from axs6.synth.pages.document import Page, Section
 from axs6.synth.pages.markdown import markdown as page_files
+from axs6.tables import Table, text_table
 
 
 def counts(study: ParetoStudy) -> str:
@@ -22,11 +22,10 @@ def counts(study: ParetoStudy) -> str:
 def tables(study: ParetoStudy, wanted: Sequence[str] = ()) -> list[tuple[str, Table]]:
     """The tables with their titles; for given formats only their table."""
     if wanted:
-        return [("Formats", _formats(study, [x for x in wanted if x in study.measurements]))]
-    named = [name for name in study.measurements if name in CATALOG]
+        return [("Formats", study.table([x for x in wanted if x in study.measurements]))]
     return [
-        ("Formats with names", _formats(study, named)),
-        ("The frontier", _formats(study, study.frontier)),
+        ("Formats with names", study.table()),
+        ("The frontier", study.table(study.frontier)),
         ("What the shared-microexponents paper says", _claims(study)),
         ("Area along one parameter", _laws(study)),
     ]
@@ -45,20 +44,11 @@ def markdown(study: ParetoStudy) -> str:
     ]
     sections = [Section(title, 1, [table]) for title, table in tables(study)]
     reasons = [*study.unbuildable.items()]
-    sections.append(Section("Without hardware", 1, [Table(("format", "reason"), reasons, left=2)]))
-    page = Page("Pareto study", Table(("of", "value"), origin, left=2), sections)
+    sections.append(
+        Section("Without hardware", 1, [text_table(("format", "reason"), reasons, left=2)])
+    )
+    page = Page("Pareto study", text_table(("of", "value"), origin, left=2), sections)
     return str(page_files(page, "pareto.md")["pareto.md"])
-
-
-def _formats(study: ParetoStudy, names: Sequence[str]) -> Table:
-    rows = []
-    for name in names:
-        x = study.measurements[name]
-        mark = "knee" if name in study.knees else "yes" if name in study.frontier else ""
-        figures = (f"{x.qsnr_db:.2f}", f"{x.area:.3f}", f"{x.memory:.3f}", f"{x.cost:.3f}")
-        rows.append((name, *figures, f"{x.delay_ps / 1000:.1f}", mark))
-    columns = ("format", "QSNR dB", "area", "memory", "area x memory", "delay ns", "frontier")
-    return Table(columns, rows)
 
 
 def _claims(study: ParetoStudy) -> Table:
@@ -68,7 +58,7 @@ def _claims(study: ParetoStudy) -> Table:
         figures = ["-" if y is None else f"{y:+.0%}" for y in ratios]
         db = "-" if x.db is None else f"{x.db:+.2f}"
         rows.append((x.what, x.format, x.other, x.paper, db, *figures))
-    return Table(("", "of", "over", "the paper", "dB", "area", "area x memory"), rows, left=4)
+    return text_table(("", "of", "over", "the paper", "dB", "area", "area x memory"), rows, left=4)
 
 
 def _laws(study: ParetoStudy) -> Table:
@@ -79,4 +69,4 @@ def _laws(study: ParetoStudy) -> Table:
         power = "-" if x.fit.exponent is None else f"{x.axis}^{x.fit.exponent:.2f}"
         values = ", ".join(f"{at}: {area:.3f}" for at, area in x.points)
         rows.append((x.format, x.axis, values, line, off, power))
-    return Table(("around", "axis", "areas", "line", "off by", "power"), rows, left=4)
+    return text_table(("around", "axis", "areas", "line", "off by", "power"), rows, left=4)

@@ -4,7 +4,7 @@ import io
 from statistics import fmean
 from typing import Any
 
-from axs6.studies.figure import STYLE, check_kind
+from axs6.studies.figure import STYLE, check_kind, number_ticks
 from axs6.studies.training.study import TrainingStudy
 
 SMOOTHED = 20
@@ -46,9 +46,11 @@ def picture(study: TrainingStudy, kind: str = "svg") -> bytes:
         apart.axhline(0, color="black", linewidth=1)
         whole.set_ylabel("loss, nats")
         whole.set_yscale("log")
+        number_ticks(whole.yaxis)
         apart.set_ylabel("loss less that of FP32, nats")
         for axes in (whole, apart):
             axes.set_xscale("log")
+            number_ticks(axes.xaxis)
             axes.set_xlabel("step")
             axes.spines[["top", "right"]].set_visible(False)
         figure.legend(loc="outside lower center", ncols=4, frameon=False)

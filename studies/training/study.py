@@ -26,6 +26,7 @@ from axs6.studies.training.run import Plan, Trained, converted, train
 from axs6.studies.training.tasks import TASKS, Task
 from axs6.synth.sweep.pools import outcomes
 from axs6.synth.sweep.tasks import PoolTask
+from axs6.tables import Column, Table, Tabular, table_of, words
 
 TUNED_SHARE = 8
 """Training steps per step of fine-tuning."""
@@ -55,7 +56,7 @@ class RecipeRow:
 
 
 @dataclass(frozen=True)
-class TrainingStudy:
+class TrainingStudy(Tabular):
     """The rows of a task, FP32 first.
 
     Args:
@@ -71,6 +72,26 @@ class TrainingStudy:
     parameters: int
     steps: int
     rows: list[RecipeRow]
+
+    def table(self) -> Table:
+        """A row for each recipe: means over the seeds, and their standard deviations."""
+        form = ".2%" if self.metric == "accuracy" else ".4f"
+        titles = {
+            "trained": f"{self.metric}, trained",
+            "cast": "direct cast",
+            "tuned": "fine-tuned",
+        }
+        columns = [words("recipe")]
+        for name, title in titles.items():
+            columns += [Column(name, title, form), Column(f"{name}_deviation", "+-", form)]
+        rows = []
+        for row in self.rows:
+            figures: dict[str, Any] = {"recipe": row.recipe}
+            for name in titles:
+                if values := getattr(row, name):
+                    figures[name], figures[f"{name}_deviation"] = mean_and_deviation(values)
+            rows.append(figures)
+        return table_of(columns, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The study for JSON, with the conditions of its bits."""

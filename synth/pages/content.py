@@ -15,13 +15,13 @@ from axs6.synth.pages.conditions import (
     telling,
     telling_growth,
 )
-from axs6.synth.pages.document import Block, Page, Picture, Section, Table
+from axs6.synth.pages.document import Block, Page, Picture, Section
 from axs6.synth.pages.energy import LEFT_OUT, energy_table, energy_title
+from axs6.synth.pages.icicle import icicle
 from axs6.synth.pages.labels import label
 from axs6.synth.pages.tables import (
     cells_table,
     growth_table,
-    indented,
     missing_table,
     parts_table,
     point_tables,
@@ -29,11 +29,12 @@ from axs6.synth.pages.tables import (
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.growth import Growth, numeric, series
 from axs6.synth.sweep.points import Measured, Point, Result, Sweep
+from axs6.tables import text_table
 
 Pair = tuple[Point, Measured]
 
 _LEAST_SHARE = 0.01
-_FEWEST_BARS = 2
+_FEWEST_PARTS = 2
 
 
 def page(
@@ -61,7 +62,7 @@ def page(
     rows = [["made by", shlex.join(command)]] if command else []
     rows += [["axs6", version("axs6")], *([name, tool] for name, tool in sweep.tools.items())]
     title = f"What {_listed(sweep.units)} takes"
-    return Page(title, Table(["", ""], rows, left=2), sections)
+    return Page(title, text_table(["", ""], rows, left=2), sections)
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -114,7 +115,7 @@ def _growth(name: str, axis: str, grown: Sequence[Growth]) -> Section:
     """How figures grow along an axis; the picture is of the first of them."""
     title = f"Growth of {name} with {axis}"
     main = [each for each in grown if each.figure == grown[0].figure]
-    caption = "Straight lines that fit best, and how far the points are off them."
+    caption = "Straight lines that fit best, their equations, and how far the points are off them."
     explained = (
         f"The exponent k is that of the power law c·xᵏ that fits best: 1 for what is proportional "
         f"to {axis}. The straight line that fits best has the value “at 0” and the “slope”; “off” "
@@ -143,13 +144,16 @@ def _breakdown(name: str, found: Sequence[Pair], sweep: Sweep) -> Iterator[Secti
 
 def _submodules(title: str, report: AreaReport) -> Iterator[Block]:
     main, whole = next(iter(report.unflattened.figures.items()))
-    sizes = [(indented(p), p.instances * p.each.figures[main]) for p in report.parts]
-    shown = [(part, size) for part, size in sizes if size >= _LEAST_SHARE * whole]
-    if len(shown) >= _FEWEST_BARS:
-        names, values = zip(*shown, strict=True)
-        svg = pictures.bars(names, values, main, whole, report.area_unit)
-        caption = f"All instances alike together, those that take {_LEAST_SHARE:.0%} or more."
-        yield Picture(title, svg, caption)
+    sizes = {part.path: part.instances * part.each.figures[main] for part in report.parts}
+    shown = {path: size for path, size in sizes.items() if size >= _LEAST_SHARE * whole}
+    if len(shown) >= _FEWEST_PARTS:
+        named = label(main, report.area_unit).long
+        caption = (
+            f"Heights are the {named}. Parts stand to the right of what they belong to, all "
+            f"instances alike together, from {_LEAST_SHARE:.0%} of the whole on; the table has "
+            "those without room for a name."
+        )
+        yield Picture(title, icicle(report.top, whole, shown, main), caption)
     yield (
         "The hierarchy is kept, so the sum differs from the flattened total. A row of the table is "
         "one instance; its share is that of all alike."

@@ -3,14 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Table:
-    """Cells as text; every column but the first `left` ones is of numbers."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: int = 1
+from axs6.tables import Table
 
 
 @dataclass(frozen=True)

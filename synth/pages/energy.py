@@ -1,7 +1,7 @@
 """An energy report as a table with its notes."""
 
 from axs6.synth.energy_report import LEAVES_OUT, PARTS, Consumption, EnergyReport
-from axs6.synth.pages.document import Table
+from axs6.tables import Table, text_table
 
 LEFT_OUT = f"Not counted: {'; '.join(LEAVES_OUT)}."
 """A sentence with the parts of the energy that are not counted."""
@@ -27,7 +27,7 @@ def energy_table(name: str, report: EnergyReport) -> Table:
         *([part.replace("_", "-"), *(each[part] for each in sides)] for part in PARTS),
         ["changes of a net in a cycle", *(each["activity"] for each in sides)],
     ]
-    return Table(["", name, f"INT8 dot, {report.reference_lanes} lanes"], rows)
+    return text_table(["", name, f"INT8 dot, {report.reference_lanes} lanes"], rows)
 
 
 def _figures(measured: Consumption) -> dict[str, str]:

@@ -2,9 +2,10 @@
 
 from importlib.resources import files
 
-from axs6.synth.pages.document import Page, Picture, Table
+from axs6.synth.pages.document import Page, Picture
 from axs6.synth.pages.markdown import slug
 from axs6.synth.pages.pictures import inline
+from axs6.tables import Table
 
 
 def html(page: Page) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from urllib.parse import quote
 
-from axs6.synth.pages.document import Page, Picture, Table
+from axs6.synth.pages.document import Page, Picture
 from axs6.synth.pages.pictures import standalone
+from axs6.tables import Table
 
 
 def markdown(page: Page, name: str) -> dict[str, str | bytes]:
@@ -40,8 +41,8 @@ def slug(name: str) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    rules = ["---" if column < table.left else "---:" for column in range(len(table.columns))]
-    rows = [[_cell(cell) for cell in row] for row in (table.columns, *table.rows)]
+    rules = ["---" if column.left else "---:" for column in table.printed]
+    rows = [[_cell(cell) for cell in row] for row in (table.headings, *table.texts)]
     for row in (rows[0], rules, *rows[1:]):
         yield f"| {' | '.join(row)} |"
     yield ""

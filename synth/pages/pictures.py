@@ -15,7 +15,10 @@ from axs6.synth.sweep.growth import Growth, Series
 INK: Final = "#010203"
 """Colour of text and axes, which `inline` and `standalone` replace."""
 
-_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+GROUND: Final = "#fcfdfe"
+"""Colour of what lies behind the names in a picture, which they replace likewise."""
+
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 """Colours of Okabe and Ito's palette, distinct for any colour vision, visible on any ground."""
 
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P")
@@ -33,7 +36,7 @@ _STYLE: Final[dict[Any, Any]] = {
     ),
 }
 _METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-_WIDTH: Final = 7.0
+WIDTH: Final = 7.0
 _PANEL: Final = 2.3
 
 
@@ -51,7 +54,7 @@ def curves(axis: str, lines: Sequence[Series], figures: Sequence[str]) -> str:
     def draw(figure: Any) -> None:
         columns = min(2, len(figures))
         rows = -(-len(figures) // columns)
-        figure.set_size_inches(_WIDTH if columns == 2 else _WIDTH * 0.6, rows * _PANEL + 0.5)
+        figure.set_size_inches(WIDTH if columns == 2 else WIDTH * 0.6, rows * _PANEL + 0.5)
         panels = list(figure.subplots(rows, columns, squeeze=False).flat)
         for axes, name in zip(panels, figures, strict=False):
             for line, style in zip(lines, _styles(), strict=False):
@@ -66,7 +69,8 @@ def curves(axis: str, lines: Sequence[Series], figures: Sequence[str]) -> str:
 
 
 def growth(grown: Sequence[Growth]) -> str:
-    """Draw one figure over one axis with the straight lines that fit it, and how far off they are.
+    """Draw one figure over one axis with the straight lines that fit it, their equations, and how
+    far off they are.
 
     Args:
         grown: the series and their fits, all of the same axis and figure.
@@ -75,7 +79,7 @@ def growth(grown: Sequence[Growth]) -> str:
     unit = area_unit(result for each in grown for result in each.line.results)
 
     def draw(figure: Any) -> None:
-        figure.set_size_inches(_WIDTH, _PANEL + 0.7)
+        figure.set_size_inches(WIDTH, _PANEL + 0.7)
         values, residuals = figure.subplots(1, 2)
         residuals.axhline(0, color=INK, linewidth=0.8)
         for each, style in zip(grown, _styles(), strict=False):
@@ -83,7 +87,7 @@ def growth(grown: Sequence[Growth]) -> str:
             points = {**style, "linestyle": "none"}
             ys = np.array(line.values(name))
             on_line = np.array([fitted.at(x) for x in line.xs])
-            values.plot(line.xs, ys, label=line.name, **points)
+            values.plot(line.xs, ys, label=_equation(each), **points)
             ends = [0.0, *(x for x, y in zip(line.xs, ys, strict=True) if np.isfinite(y))]
             values.plot(ends, [fitted.at(x) for x in ends], color=style["color"], linewidth=1)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -96,50 +100,33 @@ def growth(grown: Sequence[Growth]) -> str:
         values.set_ylim(bottom=0)
         largest = max(1.0, *(abs(end) for end in residuals.get_ylim()))
         residuals.set_ylim(-largest, largest)
-        _legend(figure)
+        _legend(figure, least=1)
 
     return svg(draw)
 
 
 def bars(
-    names: Sequence[str],
-    values: Sequence[float],
-    figure_name: str,
-    whole: float = 0,
-    unit: str | None = None,
+    names: Sequence[str], values: Sequence[float], figure_name: str, unit: str | None = None
 ) -> str:
-    """Draw a horizontal bar for each name, from the top, with its value and share of a whole.
+    """Draw a horizontal bar for each name, from the top, with its value.
 
     Args:
-        names: one for each bar; leading spaces indent it.
+        names: one for each bar.
         values: lengths of the bars.
         figure_name: what they are.
-        whole: what the shares are of; 0 for no shares.
         unit: that of areas.
     """
 
     def draw(figure: Any) -> None:
-        longest = max(map(len, names))
-        figure.set_size_inches(_WIDTH, 0.22 * len(names) + 0.7)
+        figure.set_size_inches(WIDTH, 0.22 * len(names) + 0.7)
         axes = figure.subplots()
-        axes.barh(range(len(names)), values, color=_COLOURS[0], height=0.7)
-        for row, value in enumerate(values):
-            share = f" ({value / whole:.1%})" if whole else ""
-            axes.annotate(
-                text(figure_name, value) + share,
-                (value, row),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-            )
-        ticks = axes.set_yticks(range(len(names)), _indented(names), fontsize=8)
-        for tick in ticks:
-            tick.label1.set_horizontalalignment("left")
-        axes.tick_params(axis="y", length=0, pad=5.2 * longest)
+        drawn = axes.barh(range(len(names)), values, color=COLOURS[0], height=0.7)
+        axes.bar_label(drawn, [text(figure_name, x) for x in values], padding=4, fontsize=8)
+        axes.set_yticks(range(len(names)), names, fontsize=8)
+        axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlabel(_label(figure_name, unit))
-        axes.set_xlim(0, 1.3 * max(values) or 1)
+        axes.set_xlim(0, 1.2 * max(values) or 1)
         axes.xaxis.set_major_formatter(_thousands)
 
     return svg(draw)
@@ -148,7 +135,7 @@ def bars(
 def standalone(svg: str) -> str:
     """The picture as a file of its own: dark ink on a white ground."""
     ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    head, rest = re.split(r"(?<=>)", svg.replace(INK, "#1a1a1a"), maxsplit=1)
+    head, rest = re.split(r"(?<=>)", _shaded(svg, "#1a1a1a", "#ffffff"), maxsplit=1)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{head}\n{ground}{rest}'
 
 
@@ -161,7 +148,7 @@ _SHADES: Final = (
 def in_shades(svg: str) -> str:
     """The picture as a file of its own, light or dark as its viewer asks for."""
     ground = '<rect width="100%" height="100%" fill="var(--ground)"/>'
-    head, rest = re.split(r"(?<=>)", svg.replace(INK, "var(--ink)"), maxsplit=1)
+    head, rest = re.split(r"(?<=>)", _shaded(svg, "var(--ink)", "var(--ground)"), maxsplit=1)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{head}\n{_SHADES}{ground}{rest}'
 
 
@@ -172,9 +159,14 @@ def inline(svg: str, name: str) -> str:
         svg: the picture.
         name: what to put before its identifiers, which must differ from those of other pictures.
     """
-    svg = re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg.replace(INK, "currentColor"))
+    svg = re.sub(r' xmlns(:xlink)?="[^"]*"', "", _shaded(svg, "currentColor", "var(--ground)"))
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     return re.sub(r'(url\(|href=")#', rf"\1#{name}-", svg)
+
+
+def _shaded(svg: str, ink: str, ground: str) -> str:
+    """The picture in other colours."""
+    return svg.replace(INK, ink).replace(GROUND, ground)
 
 
 def _label(figure: str, unit: str | None) -> str:
@@ -182,16 +174,9 @@ def _label(figure: str, unit: str | None) -> str:
     return label(figure, unit).long
 
 
-def _indented(names: Sequence[str]) -> list[str]:
-    """Names whose leading spaces are no-break ones, which SVG keeps."""
-    return [
-        re.sub("^ +", lambda spaces: "\N{NO-BREAK SPACE}" * 2 * len(spaces[0]), n) for n in names
-    ]
-
-
 def _styles() -> Any:
     """Endless styles of lines: colours and markers first, then other dashes of them."""
-    looks = product(_DASHES, zip(_COLOURS, _MARKERS, strict=True))
+    looks = product(_DASHES, zip(COLOURS, _MARKERS, strict=True))
     return cycle(
         {"color": colour, "marker": marker, "markersize": 5, "linestyle": dash, "linewidth": 1.4}
         for dash, (colour, marker) in looks
@@ -212,9 +197,23 @@ def _thousands(value: float, position: object = None) -> str:
     return f"{value:,.10g}"
 
 
-def _legend(figure: Any) -> None:
+def _equation(grown: Growth) -> str:
+    """The straight line of a series: `stages = 2: 890.3 · block + 12`."""
+    fit = grown.fit
+    of = f"({grown.axis})" if " " in grown.axis else grown.axis
+    sign = "+" if fit.intercept >= 0 else "\N{MINUS SIGN}"
+    line = f"{_coefficient(fit.slope)} · {of} {sign} {_coefficient(abs(fit.intercept))}"
+    return f"{grown.line.name}: {line}" if grown.line.name else line
+
+
+def _coefficient(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _legend(figure: Any, least: int = 2) -> None:
+    """Name the lines, if there are at least so many."""
     handles, names = figure.axes[0].get_legend_handles_labels()
-    if len(names) > 1:
+    if len(names) >= least:
         widest = max(map(len, names))
         columns = max(1, min(len(names), 100 // (widest + 8)))
         figure.legend(handles, names, loc="outside lower center", ncols=columns, fontsize=8)

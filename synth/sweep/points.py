@@ -13,6 +13,7 @@ from axs6.synth.flow import Synthesis
 from axs6.synth.report import AreaReport
 from axs6.synth.sweep.axes import SETTINGS, Axes
 from axs6.synth.targets import WITH_DSPS
+from axs6.tables import Table, Tabular
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Tabular):
     """The results of every combination of the axes' values, for each unit.
 
     `axes` is empty where each unit is measured once. The results are in the order of the units,
@@ -114,6 +115,12 @@ class Sweep:
     units: tuple[str, ...]
     axes: Axes
     results: tuple[Result, ...]
+
+    def table(self) -> Table:
+        """A row for each point."""
+        from axs6.synth.pages.tables import results_table
+
+        return results_table(self)
 
     @property
     def missing(self) -> tuple[Result, ...]:

@@ -10,7 +10,7 @@ import pytest
 
 from axs6.hw.verilog import Generated
 from axs6.synth.flow import Synthesis
-from axs6.synth.pages import html, markdown, page, pictures
+from axs6.synth.pages import html, icicle, markdown, page, pictures
 from axs6.synth.pages.conditions import telling, telling_growth
 from axs6.synth.report import AreaReport, Part, Resources, Timing
 from axs6.synth.sweep import Measured, Point, Result, Sweep
@@ -155,9 +155,35 @@ def test_pictures_say_what_they_show() -> None:
     svg = pictures.curves("block", lines, ["gate_equivalents", "flip_flops"])
     for words in ("area (gate equivalents)", "flip-flops", "block", "stages = 2", "16"):
         assert f">{words}</text>" in svg
-    bars = pictures.bars(["a", "  b"], [1.0, 3.0], "gate_equivalents", 4.0)
-    assert ">3.0 (75.0%)</text>" in bars
+    bars = pictures.bars(["a", "b"], [1.0, 3.0], "gate_equivalents")
+    assert ">3.0</text>" in bars
     assert "<dc:" not in bars
+
+
+def test_fitted_lines_have_their_equations() -> None:
+    found = made("block_dot", {"block": (8, 16, 32)}, lambda block: 3 * block - 2)
+    svg = pictures.growth([growth(found)[0]])
+    assert ">3 · block \N{MINUS SIGN} 2</text>" in svg
+    steep = made("block_dot", {"block": (8, 16, 32)}, lambda block: 24_341 * block)
+    assert ">24,341 · block + 0</text>" in pictures.growth([growth(steep)[0]])
+    many = [each for each in growth(grid()) if each.axis == "block"]
+    assert ">stages = 0: 3 · block + 0</text>" in pictures.growth(many)
+
+
+def test_an_icicle_has_each_part_beside_its_own() -> None:
+    parts = {"a": 1.0, "a/b": 60.0, "a/b/c": 30.0, "a/b/d": 20.0, "a/e": 25.0}
+    found = {box.name: box for box in icicle.boxes("top", 100.0, {**parts, "a": 90.0})}
+    assert [(box.level, box.top, box.size) for box in found.values()] == [
+        *((0, 0.0, 100.0), (1, 0.0, 90.0), (2, 0.0, 60.0)),
+        *((3, 0.0, 30.0), (3, 30.0, 20.0), (2, 60.0, 25.0)),
+    ]
+    assert found["b"].colour == found["c"].colour == found["d"].colour
+    assert len({found[name].colour for name in ("a", "b", "e")}) == 3
+    assert [name for name, box in found.items() if box.whole] == ["top", "a", "b"]
+    svg = icicle.icicle("top", 100.0, {"a": 90.0, "a/b": 1.0}, "gate_equivalents")
+    assert ">a</text>" in svg
+    assert ">90.0 (90.0%)</text>" in svg
+    assert ">b" not in svg
 
 
 def test_a_figure_that_is_not_known_is_drawn_under_its_name() -> None:

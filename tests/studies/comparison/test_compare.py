@@ -96,7 +96,7 @@ def test_what_cannot_be_had_says_why(found: FormatComparison) -> None:
     assert str(row["bound_db"]).startswith("Theorem 1 is of elements with a fixed point")
     notes = found.notes()
     assert len(notes) == 4
-    cell = found.table().rows[1][1 + [x.name for x in found.columns].index("encoder_area")]
+    cell = found.table().texts[1][1 + [x.name for x in found.columns].index("encoder_area")]
     assert cell == "-³"
     assert notes[2] == f"³ {row['encoder_area']}"
 
