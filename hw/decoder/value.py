@@ -12,39 +12,10 @@ from axs6.hw.core.layouts import values_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import chosen, leading_zeros
-from axs6.hw.decoder.divide import DivideLane
 from axs6.hw.decoder.plan import GUARD, DecoderPlan
+from axs6.hw.decoder.product import DivideLane, TimesFactorLane
 from axs6.hw.decoder.read import cores, read_steps
 from axs6.hw.fp32.common import limited, shift_right_sticky
-
-
-def product_layout(plan: DecoderPlan, lane: data.StructLayout) -> data.StructLayout:
-    """Fields of an element times its factor, the leading one on top if it is not 0."""
-    x = (plan.x + plan.products).shape
-    return StructLayout({**lane.members, "significand": plan.product, "x": x})
-
-
-class TimesFactorLane(wiring.Component):
-    """An element's significand times the factor of its group, the leading one on top."""
-
-    verilog_name = "product_lane"
-
-    def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
-        self._plan = plan
-        ports = {"group": In(plan.group.layout), "i": In(i), "o": Out(product_layout(plan, i))}
-        super().__init__(ports)
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the product and its shift, by as many places at most as there are factors."""
-        m = Module()
-        plan, o = self._plan, self.o
-        product, x = Signal(plan.product), self.i.x
-        m.d.comb += product.eq(self.i.significand * self.group.factor)
-        for _ in plan.factors:
-            product, x = Mux(product[-1], product, product << 1)[: plan.product], x - ~product[-1]
-        m.d.comb += [o[name].eq(self.i[name]) for name in o.shape().members]
-        m.d.comb += [o.significand.eq(product), o.x.eq(x)]
-        return m
 
 
 def measured_layout(plan: DecoderPlan, significand: int) -> data.StructLayout:

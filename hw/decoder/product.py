@@ -1,4 +1,4 @@
-"""Division of a decoder's products by the denominator 2^n - 1 of their elements."""
+"""An element times the factor of its scales, over its denominator 2^n - 1."""
 
 from typing import Any
 
@@ -8,6 +8,35 @@ from amaranth.lib.wiring import In, Out
 
 from axs6.hw.core.structures import StructLayout
 from axs6.hw.decoder.plan import DecoderPlan
+
+
+def product_layout(plan: DecoderPlan, lane: data.StructLayout) -> data.StructLayout:
+    """Fields of an element times its factor, the leading one on top if it is not 0."""
+    x = (plan.x + plan.products).shape
+    return StructLayout({**lane.members, "significand": plan.product, "x": x})
+
+
+class TimesFactorLane(wiring.Component):
+    """An element's significand times the factor of its group, the leading one on top."""
+
+    verilog_name = "product_lane"
+
+    def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
+        self._plan = plan
+        ports = {"group": In(plan.group.layout), "i": In(i), "o": Out(product_layout(plan, i))}
+        super().__init__(ports)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Build the product and its shift, by as many places at most as there are factors."""
+        m = Module()
+        plan, o = self._plan, self.o
+        product, x = Signal(plan.product), self.i.x
+        m.d.comb += product.eq(self.i.significand * self.group.factor)
+        for _ in plan.factors:
+            product, x = Mux(product[-1], product, product << 1)[: plan.product], x - ~product[-1]
+        m.d.comb += [o[name].eq(self.i[name]) for name in o.shape().members]
+        m.d.comb += [o.significand.eq(product), o.x.eq(x)]
+        return m
 
 
 def divided_layout(plan: DecoderPlan, lane: data.StructLayout) -> data.StructLayout:
