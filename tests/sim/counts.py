@@ -57,12 +57,6 @@ def encoded(definition: Definition) -> bool:
     return signed(definition) and not definition.element.listed and definition.second is None
 
 
-def decoded(definition: Definition) -> bool:
-    """Whether there is a decoder: of fractions over 2^n - 1 under powers of two alone."""
-    denominator = definition.unit.denominator
-    return under_exponents(definition) or denominator & (denominator - 1) == 0
-
-
 def in_blocks(definition: Definition) -> list[Level]:
     """Levels of scales inside blocks."""
     return [level for level in definition.levels if isinstance(level.group, int)]
@@ -225,7 +219,6 @@ COUNTS = (
     | {
         f"decoder-{name}-{dtype}": decoder_scales(each) * 2**each.element.width * fewest(each)
         for name, each in OTHERS.items()
-        if decoded(each)
         for dtype in ("fp32", "bf16")
     }
     | {
