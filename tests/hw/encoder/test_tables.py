@@ -75,6 +75,6 @@ def test_a_choice_between_two_elements_is_refused() -> None:
 
 
 def test_a_choice_of_the_scale_is_refused() -> None:
-    message = "choice_encoder has no hardware for the elements or scales of nf4q6_float32_t64_mse"
+    message = "choice_encoder has no hardware for the elements or scales of table-2:-1:0:1_e8m0_t8"
     with pytest.raises(ValueError, match=message):
-        find("choice_encoder").build(format="nf4q6_mse")
+        find("choice_encoder").build(format="table-2:-1:0:1_e8m0_t8_mse")
