@@ -77,7 +77,8 @@ def _alike(table: ValueTable) -> list[Entries]:
     """The entries from 0 up and those from 0 down, as many of both: the last one is repeated."""
     found = sides(table)
     most = max(len(side.codes) for side in found)
+    more = [(0, most - len(side.codes)) for side in found]
     return [
-        Entries(*(np.pad(x, (0, most - len(x)), "edge") for x in (side.counts, side.codes)))
-        for side in found
+        Entries(np.pad(side.counts, width, "edge"), np.pad(side.codes, width, "edge"))
+        for side, width in zip(found, more, strict=True)
     ]

@@ -230,7 +230,7 @@ COUNTS = (
         f"encoder-{name}-bf16-nearest-patterns": 2**16
         * (MAXIMA if under_exponents(each) else encoder_scales(each))
         for name, each in OTHERS.items()
-        if encoded(each)
+        if encoded(each) and all(level.bits <= 8 for level in in_blocks(each))
     }
     | {f"conversion-{name}": conversions(each) for name, each in OTHERS.items() if multiplied(each)}
     | {
