@@ -11,7 +11,7 @@ from axs6.hw.encoder import table_lanes
 from axs6.hw.encoder.table_lanes import RoundTableLane
 from axs6.hw.registry import find
 
-from .test_formats import difference, planted
+from .test_formats import FEEDBACK, difference, planted
 
 __all__ = ["planted"]
 
@@ -40,6 +40,11 @@ def test_codes_are_those_of_the_golden_model(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize("given", [EXACT, *GIVEN], ids=str)
 def test_all_codes_are_those_of_the_golden_model(given: dict[str, Any]) -> None:
     assert difference(given, 5000) is None
+
+
+@pytest.mark.slow
+def test_errors_that_are_fed_back_are_right() -> None:
+    assert difference({"format": EXACT["format"]}, unit=FEEDBACK) is None
 
 
 def test_ties_to_the_smaller_magnitude_are_caught(planted: pytest.MonkeyPatch) -> None:
