@@ -5,7 +5,7 @@ Magnitudes are patterns without their sign. Source: docs/formats.md, "Encoding".
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.check.exact import floats
-from axs6.golden.check.exact.encode import FP32_LARGEST, Rounding, exponent_code, rounded
+from axs6.golden.check.exact.encode import (
+    FP32_LARGEST,
+    Rounding,
+    exponent_code,
+    listed_code,
+    rounded,
+)
 from axs6.golden.check.exact.floats import Special, float_value, floor_log2, power
 from axs6.golden.check.exact.formats import Definition, Exponent, Shift, negated
 from axs6.proof.one_value import Ranges
@@ -204,47 +210,61 @@ class EncoderRules:
 
     def _codes(self, exponent: int | None, sign: int) -> tuple[tuple[int, int], ...]:
         """From which magnitude on a value gets which code, for all magnitudes of a sign."""
-        if exponent is None:
-            return ((0, 0),)
         element = self._definition.element
-
-        def code(magnitude: Fraction) -> int:
-            return element.codes[negated(magnitude) if sign else magnitude]
-
-        zero = Special.NEGATIVE_ZERO if sign and element.zero_sign else Fraction(0)
-        found = [(0, element.codes[zero]), (1, code(Fraction(0)))]
-        for place in range(1, len(element.magnitudes)):
-            start = self._first(place, exponent)
+        if exponent is None:
+            return ((0, element.zero),)
+        codes = [code for _, code in self._steps(sign)]
+        signed = sign and element.zero_sign
+        zero = element.codes[Special.NEGATIVE_ZERO] if signed else element.zero
+        found = [(0, zero), (1, codes[0])]
+        for place in range(1, len(codes)):
+            start = self._first(place, exponent, sign)
             if start < self._dtype.infinity:
-                found.append((max(start, 1), code(element.magnitudes[place])))
-        specials = [(start, self._special(x, sign, code)) for x, (start, _) in self._kinds.items()]
+                found.append((max(start, 1), codes[place]))
+        specials = [
+            (start, self._special(x, sign, codes[-1])) for x, (start, _) in self._kinds.items()
+        ]
         return *found, *specials
 
-    def _first(self, place: int, exponent: int) -> int:
+    def _steps(self, sign: int) -> list[tuple[Fraction, int]]:
+        """The magnitudes of a sign that are written, from 0 up, and their codes."""
+        element = self._definition.element
+        if element.listed:
+            return [(abs(x), code) for x, code in element.side(-1 if sign else 1)]
+        return [(x, element.codes[negated(x) if sign else x]) for x in element.magnitudes]
+
+    def _place(self, x: Fraction, sign: int) -> int:
+        """The place in these of the one that a magnitude is rounded to."""
+        element = self._definition.element
+        if not element.listed:
+            return rounded(x, element, self._rounding)
+        found = listed_code(x, bool(sign), element, self._rounding)
+        return [code for _, code in self._steps(sign)].index(found)
+
+    def _first(self, place: int, exponent: int, sign: int) -> int:
         """The pattern of the smallest magnitude that becomes an element's magnitude."""
-        lower, upper = self._definition.element.magnitudes[place - 1 : place + 1]
+        (lower, _), (upper, _) = self._steps(sign)[place - 1 : place + 1]
         nearest = self._rounding.name == "nearest"
         limit = ((lower + upper) / 2 if nearest else upper) * power(exponent)
         pattern = _at_least(limit, self._dtype)
 
         def becomes(pattern: int) -> bool:
             value = self._number(pattern) / power(exponent)
-            return rounded(value, self._definition.element, self._rounding) >= place
+            return self._place(value, sign) >= place
 
         if pattern >= self._dtype.infinity or becomes(pattern):
             return pattern
         return pattern + 1
 
-    def _special(self, special: Special, sign: int, code: Callable[[Fraction], int]) -> int:
+    def _special(self, special: Special, sign: int, largest: int) -> int:
         element = self._definition.element
         if not self._propagate:
-            if special is Special.NAN:
-                return 0
-            return code(element.magnitudes[-1])
+            return element.zero if special is Special.NAN else largest
         if special is Special.NAN:
-            return element.nan or 0
+            return element.nan or element.zero
         signed = Special.NEGATIVE_INFINITY if sign else special
-        return element.codes.get(signed, (element.nan or 0) if self._nan is None else 0)
+        other = element.nan if self._nan is None else None
+        return element.codes.get(signed, other or element.zero)
 
     def by_field(self, group: Group, sign: int) -> dict[int, tuple[tuple[int, int, int], ...]]:
         """Codes of the values that a lane may have: from and to which fraction, by the field."""

@@ -172,5 +172,7 @@ def wait(child: "subprocess.Popen[bytes]", seconds: float) -> int:
 def first_error(log: Path) -> str:
     """The first line of a log that speaks of an error, or else its last line."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if "error" in line.lower()]
+    # A traceback shows the statement that raised before it says what.
+    spoken = (line for line in lines if not line.startswith("raise "))
+    errors = [line for line in spoken if "error" in line.lower()]
     return (errors or lines[-1:] or ["it printed nothing"])[0]

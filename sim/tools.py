@@ -82,5 +82,9 @@ def simulator_environment(name: str) -> dict[str, str]:
         # The package leaves the compiler's option for precompiled headers, which larger designs
         # are built with, empty; g++ and clang++ both call it -include.
         flags = environment.get("MAKEFLAGS", "")
-        environment["MAKEFLAGS"] = f"{flags} CFG_CXXFLAGS_PCH_I=-include".strip()
+        # Its makefile calls `python`, which may be missing, or of another version than the modules
+        # in cocotb's PYTHONPATH. Make expands the name twice, the shell then reads the variable.
+        environment["AXS6_PYTHON"] = sys.executable
+        python = 'PYTHON3="$$$$AXS6_PYTHON"'
+        environment["MAKEFLAGS"] = f"{flags} CFG_CXXFLAGS_PCH_I=-include {python}".strip()
     return environment

@@ -1,32 +1,38 @@
 """The package as users install it."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
+from glob import glob
 from importlib.metadata import requires, version
 from pathlib import Path
 
+import numpy as np
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import axs6
 from axs6.cli import commands
 from axs6.install import install_command
 from axs6.studies.explorer.page import page
 
 ROOT = Path(__file__).parent.parent
 
+SHOWN = ("accumulators.json", "comparison.json", "costs.json", "pareto.jsonl")
+"""What is measured and on the explorer's page."""
+
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
-    # A copy: the build writes beside the sources, where another worker may be reading them.
-    copy = folder / "source"
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources: the build writes beside them, where another worker may be reading."""
+    copy = tmp_path_factory.mktemp("source")
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -37,9 +43,55 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target = copy / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, target, follow_symlinks=False)
-    subprocess.run([*command, str(copy)], check=True, capture_output=True, timeout=300)
-    (path,) = folder.glob("*.whl")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def released(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("released")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder)]
+    subprocess.run([*command, str(source)], check=True, capture_output=True, timeout=300)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(released: Path) -> Path:
+    (path,) = released.glob("*.whl")
     return path
+
+
+def test_sdist_and_wheel_have_every_file_and_no_link(
+    source: Path, released: Path, wheel: Path
+) -> None:
+    wanted = {
+        str(path.relative_to(source)): path.read_bytes()
+        for path in map(Path, glob(f"{source}/axs6/**", recursive=True))
+        # Of the docs' figures and data, the explorer needs some.
+        if path.is_file() and (path.parent.name not in ("figures", "data") or path.name in SHOWN)
+    }
+    (sdist,) = released.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        assert all(each.isfile() or each.isdir() for each in archive)
+        files = {
+            each.name.partition("/")[2]: archive.extractfile(each).read()  # type: ignore[union-attr]
+            for each in archive
+            if each.isfile()
+        }
+    with zipfile.ZipFile(wheel) as packed:
+        installed = {name: packed.read(name) for name in packed.namelist()}
+    for found in (files, installed):
+        assert {name: found[name] for name in found if name.startswith("axs6/")} == wanted
+    assert files["LICENSE"] == installed[f"axs6-{axs6.__version__}.dist-info/licenses/LICENSE"]
+    assert {name for name in files if "/" not in name} >= {"CHANGELOG.md", "constraints.txt"}
+    assert not any(name.startswith("tests/") for name in files)
+
+
+def test_the_version_is_the_newest_of_the_changelog() -> None:
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    releases = [heading for heading in headings if heading != "Unreleased"]
+    assert releases[0].startswith(f"{axs6.__version__} - ")
+    assert all(re.fullmatch(r"[\d.]+ - \d{4}-\d\d-\d\d", heading) for heading in releases)
 
 
 def modules() -> list[str]:
@@ -88,6 +140,80 @@ def run_script(script: str) -> str:
     """What a script prints in a process of its own."""
     command = [sys.executable, "-c", script]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+
+EVERY_FORMAT = """
+import hashlib, axs6, numpy
+digest = hashlib.sha256()
+x = numpy.random.default_rng(0).standard_normal((4, 128)).astype("f4")
+for format in axs6.formats():
+    blocks = axs6.encode(x, format)
+    product = axs6.matmul(blocks, blocks)
+    for part in (axs6.pack(blocks), axs6.decode(blocks).tobytes(), product.tobytes()):
+        digest.update(part)
+print(digest.hexdigest())
+"""
+
+COMMANDS = (
+    "--version",
+    "list",
+    "list --formats",
+    "info mxfp4",
+    "generate block_dot --block 8 -o rtl",
+    "validate --format mxfp4 --samples 50",
+    "encode x.npy x.safetensors --format mxfp4",
+    "decode x.safetensors y.npy",
+    "area decoder --block 8",
+    "simulate encoder --block 8 --input x.npy",
+    "regress decoder --block 8 --items 100",
+)
+
+
+@pytest.fixture(params=PYTHONS)
+def clean(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The programs of an environment without packages, under each Python that is installed."""
+    names = [
+        f"python{request.param}",
+        *glob(f"{Path.home()}/.pyenv/versions/{request.param}.*/bin/python"),
+    ]
+    for python in filter(None, map(shutil.which, names)):
+        # Commands of pyenv fail for versions that are not chosen.
+        if subprocess.run([python, "-c", ""], check=False, capture_output=True).returncode == 0:
+            subprocess.run([python, "-m", "venv", tmp_path / "clean"], check=True)
+            return tmp_path / "clean" / "bin"
+    pytest.skip(f"there is no Python {request.param} here")
+
+
+@pytest.mark.slow
+def test_numpy_alone_is_enough_for_the_golden_model(clean: Path, wheel: Path) -> None:
+    subprocess.run([clean / "pip", "install", "--quiet", wheel], check=True)
+    listed = subprocess.check_output([clean / "pip", "list", "--format=json"], text=True)
+    names = {each["name"] for each in json.loads(listed)}
+    assert names - {"pip", "setuptools"} == {"axs6", "numpy"}
+    digest = subprocess.check_output([clean / "python", "-c", EVERY_FORMAT], text=True)
+    assert digest == run_script(EVERY_FORMAT)
+    done = subprocess.run([clean / "axs6", "--help"], check=False, capture_output=True, text=True)
+    message = 'axs6: the command line needs more packages: pip install "axs6[cli]"\n'
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+@pytest.mark.slow
+def test_commands_run_in_a_clean_environment(clean: Path, wheel: Path, tmp_path: Path) -> None:
+    wanted = f"{wheel}[cli,files,hw,sim,synth]"
+    subprocess.run([clean / "pip", "install", "--quiet", wanted], check=True)
+    np.save(tmp_path / "x.npy", np.arange(64, dtype=np.float32).reshape(8, 8))
+    for command in COMMANDS:
+        done = subprocess.run(
+            [clean / "axs6", *command.split()],
+            cwd=tmp_path,
+            env=os.environ | {"AXS6_CACHE": str(tmp_path / "cache")},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, (command, done.stderr)
 
 
 def test_importing_the_package_loads_numpy_alone() -> None:

@@ -26,9 +26,6 @@ BELOW = {
 BASE = ("damaged", "install", "replacing", "signals", "steps", "tables", "terminal")
 """Modules of `axs6` that import nothing of the project but each other."""
 
-ALIASES = ("axs6.sim.torch",)
-"""Old names, which import what they stand for."""
-
 
 def room(module: str) -> str:
     """The room of a module: its folder, or `commands` for `axs6` itself and its other modules."""
@@ -65,11 +62,7 @@ def upward(module: str, path: Path) -> list[str]:
 
 
 def test_every_room_imports_only_what_is_below_it() -> None:
-    found = {
-        module: names
-        for module, path in modules()
-        if module not in ALIASES and (names := upward(module, path))
-    }
+    found = {module: names for module, path in modules() if (names := upward(module, path))}
     assert found == {}
 
 

@@ -6,17 +6,24 @@ from readings import printed
 
 from axs6.hw.decoder.plan import decoded
 from axs6.hw.dot.shape import multiplied
+from axs6.proof.campaign import unproved
 from catalogue.depends import BLOCK_DOT, CODES, PRODUCTS, QSNR, ROW_FORMATS, SIMULATORS, TORCH_BITS
 
 TRAINED = r"\d+\.\d%|loss \d+\.\d+( to \d+\.\d+)?|\d+\.\d\d(?= +\d+\")"
 """Accuracies, losses and QSNRs of models trained in FP32, whose bits depend on the instructions of
 the processor."""
 
-SIGNED = [name for name, fmt in ROW_FORMATS.items() if multiplied(fmt)]
-"""Formats that have block dot products in hardware."""
+SUMS = [
+    name
+    for name, fmt in ROW_FORMATS.items()
+    if multiplied(fmt) and len(fmt.shifts) < 2 and not unproved("block_dot", name)
+]
+"""Formats whose block dot products are proved: those of several levels of shifts stay open."""
 
-UNSCALED = [name for name, fmt in ROW_FORMATS.items() if not fmt.outer and decoded(fmt)]
-"""Formats without scales of channels and tensors."""
+DECODERS = [
+    name for name, fmt in ROW_FORMATS.items() if decoded(fmt) and not unproved("decoder", name)
+]
+"""Formats whose decoders are proved."""
 
 CHECKS = (
     Figure(
@@ -54,14 +61,14 @@ CHECKS = (
 PROOFS = Figure(
     "proofs",
     (
-        *(f"axs6 prove block_dot --format {name}" for name in SIGNED),
-        *(f"axs6 prove decoder --format {name}" for name in UNSCALED),
+        *(f"axs6 prove block_dot --format {name}" for name in SUMS),
+        *(f"axs6 prove decoder --format {name}" for name in DECODERS),
         "axs6 prove expander",
     ),
     readings.proofs,
     designs=(
-        *(("block_dot", {"format": name}) for name in SIGNED),
-        *(("decoder", {"format": name}) for name in UNSCALED),
+        *(("block_dot", {"format": name}) for name in SUMS),
+        *(("decoder", {"format": name}) for name in DECODERS),
         ("expander", {}),
     ),
     sources=("proof/*.py", "proof/*.v", "golden/check/exact/*.py"),

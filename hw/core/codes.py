@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from amaranth.hdl import Cat, Const, Shape, Value, signed
 
+from axs6.golden.decode import element_values
 from axs6.golden.formats import (
     BlockFormat,
     Element,
@@ -63,6 +65,12 @@ def table_integer(table: Listed, code: Value) -> Value:
         return any_of(ones) if ones else Const(0, 1)
 
     return Cat(bit(place) for place in range(table_shape(table).width)).as_signed()
+
+
+def negative_zeros(table: Listed) -> list[int]:
+    """Codes of -0, which an element of a selection may have, with the bit that selects it."""
+    values = element_values(table)
+    return [int(code) for code in np.flatnonzero((values == 0) & np.signbit(values))]
 
 
 def is_negative(element: Element, code: Value) -> Value:

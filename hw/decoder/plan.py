@@ -29,6 +29,9 @@ from axs6.hw.core.structures import StructLayout
 EXACT_BITS = 53
 """Bits of the product of an element and its scales, at most: those of the golden model."""
 
+GUARD = 2
+"""Bits below a significand that decide its rounding; the lowest is the or of all that follow."""
+
 
 @dataclass(frozen=True)
 class Range:
@@ -105,16 +108,6 @@ class DecoderPlan:
     dtype: Float
 
     def __post_init__(self) -> None:
-        if self.repeated and self.factors:
-            raise ValueError(
-                "elements over 2^n - 1 have a decoder only under powers of two, but "
-                f"{name_of(self.fmt)} has another scale"
-            )
-        if self.repeated and self.fmt.element.listed:
-            raise ValueError(
-                f"tables with a divisor have no decoder, and that of {name_of(self.fmt)} has "
-                f"{self.fmt.element.divisor}"
-            )
         if self.significand + sum(map(_bits, self.factors)) > EXACT_BITS:
             raise ValueError(
                 f"significands of elements and scales must have {EXACT_BITS} bits at most together,"
@@ -127,9 +120,20 @@ class DecoderPlan:
         return [x.scale for x in self.fmt.levels if isinstance(x.scale, Integer | Real)]
 
     @property
+    def divided(self) -> bool:
+        """Whether values are divided by 2^n - 1: products, and integers of tables."""
+        element = self.fmt.element
+        return element.divisor > 1 and bool(self.factors or element.listed)
+
+    @property
     def repeated(self) -> bool:
         """Whether magnitudes m are over 2^n - 1: 0.mmm... with their n bits for ever."""
-        return self.fmt.element.divisor > 1
+        return self.fmt.element.divisor > 1 and not self.divided
+
+    @property
+    def divisor_bits(self) -> int:
+        """n of the denominator 2^n - 1."""
+        return self.fmt.element.divisor.bit_length()
 
     @property
     def floating(self) -> bool:
@@ -142,7 +146,7 @@ class DecoderPlan:
 
         Fixed elements under powers of two are shifted once, with the result.
         """
-        return self.floating or bool(self.factors)
+        return self.floating or bool(self.factors) or self.divided
 
     @cached_property
     def magnitude(self) -> int:
@@ -185,6 +189,8 @@ class DecoderPlan:
         """The exponent field of a value whose exponents are all 0."""
         element = self.fmt.element
         total = 1 - self.dtype.emin + len(self.factors)
+        if self.divided:
+            total -= self.divisor_bits
         if isinstance(element, Float):
             total -= element.bias
         elif self.repeated:
@@ -226,14 +232,20 @@ class DecoderPlan:
         return self.groups(self.fmt.levels[0])
 
     @cached_property
-    def word(self) -> int:
+    def product(self) -> int:
         """Bits of a significand with its factor."""
         return self.significand + self.group.factor
 
     @cached_property
+    def word(self) -> int:
+        """Bits of a significand with its factor, or of what is enough of it over 2^n - 1."""
+        return self.precision + GUARD if self.divided else self.product
+
+    @cached_property
     def products(self) -> Range:
-        """The range that the leading zeros of a product subtract from the exponent."""
-        return Range(-len(self.factors), 0)
+        """The range added to the exponent: less the leading zeros of a product, and 1 where 2^n
+        over 2^n - 1 brings it to the next power of two."""
+        return Range(-len(self.factors), int(self.divided))
 
     @cached_property
     def field(self) -> Range:

@@ -22,6 +22,7 @@ from axs6.hw.core.codes import (
     Listed,
     code_bits,
     is_nan,
+    negative_zeros,
     number_bits,
     split,
     table_integer,
@@ -161,11 +162,13 @@ class ReadElementLane(wiring.Component):
         else:
             number = Signal(signed(plan.magnitude + 1))
             given = code.as_signed() if isinstance(element, TwosComplement) else code
+            negative: Value = number < 0
             if isinstance(element, Listed):
                 given = table_integer(element, code)
+                negative = any_of([negative, *(code == zero for zero in negative_zeros(element))])
             m.d.comb += [
                 number.eq(given if element.signed else code - self.zero_point),
-                o.sign.eq(number < 0),
+                o.sign.eq(negative),
                 o.significand.eq(Mux(number < 0, -number, number)),
             ]
         return m
@@ -259,12 +262,12 @@ class NormaliseLane(wiring.Component):
 class Combine(Step):
     """The product of all scales, for each group of the finest level.
 
-    Elements of fixed point are normalised where a factor comes to them.
+    Elements of fixed point are normalised where a factor or a division comes to them.
     """
 
     def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
         self._plan = plan
-        lane = normalised_layout(plan) if plan.factors else element_layout(plan)
+        lane = normalised_layout(plan) if plan.normalised else element_layout(plan)
         o = StructLayout(
             {
                 "groups": ArrayLayout(plan.group.layout, plan.finest),
@@ -291,7 +294,7 @@ class Combine(Step):
                     group.factor.eq(product),
                     group.zero.eq(any_of([p.zero for p in factors])),
                 ]
-        if plan.factors and not plan.floating:
+        if plan.normalised and not plan.floating:
             pairs = zip(self.i.lanes, self.o.lanes, strict=True)
             lanes = [{"i": i, "o": o} for i, o in pairs]
             m.submodules.lanes = cores(platform, partial(NormaliseLane, plan), lanes)
@@ -303,5 +306,5 @@ class Combine(Step):
 def read_steps(plan: DecoderPlan) -> list[Step]:
     """Steps from `scaled_layout` to `groups` and `lanes`."""
     read = Read(plan)
-    needed = len(plan.fmt.levels) > 1 or (plan.factors and not plan.floating)
+    needed = len(plan.fmt.levels) > 1 or (plan.normalised and not plan.floating)
     return [read, Combine(plan, read.o.shape())] if needed else [read]

@@ -12,41 +12,10 @@ from axs6.hw.core.layouts import values_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import chosen, leading_zeros
-from axs6.hw.decoder.plan import DecoderPlan
+from axs6.hw.decoder.plan import GUARD, DecoderPlan
+from axs6.hw.decoder.product import DivideLane, TimesFactorLane
 from axs6.hw.decoder.read import cores, read_steps
 from axs6.hw.fp32.common import limited, shift_right_sticky
-
-GUARD = 2
-"""Bits below a significand that decide its rounding; the lowest is the or of all that follow."""
-
-
-def product_layout(plan: DecoderPlan, lane: data.StructLayout) -> data.StructLayout:
-    """Fields of an element times its factor, the leading one on top if it is not 0."""
-    x = (plan.x + plan.products).shape
-    return StructLayout({**lane.members, "significand": plan.word, "x": x})
-
-
-class TimesFactorLane(wiring.Component):
-    """An element's significand times the factor of its group, the leading one on top."""
-
-    verilog_name = "product_lane"
-
-    def __init__(self, plan: DecoderPlan, i: data.StructLayout) -> None:
-        self._plan = plan
-        ports = {"group": In(plan.group.layout), "i": In(i), "o": Out(product_layout(plan, i))}
-        super().__init__(ports)
-
-    def elaborate(self, platform: Any) -> Module:
-        """Build the product and its shift, by as many places at most as there are factors."""
-        m = Module()
-        plan, o = self._plan, self.o
-        product, x = Signal(plan.word), self.i.x
-        m.d.comb += product.eq(self.i.significand * self.group.factor)
-        for _ in plan.factors:
-            product, x = Mux(product[-1], product, product << 1)[: plan.word], x - ~product[-1]
-        m.d.comb += [o[name].eq(self.i[name]) for name in o.shape().members]
-        m.d.comb += [o.significand.eq(product), o.x.eq(x)]
-        return m
 
 
 def measured_layout(plan: DecoderPlan, significand: int) -> data.StructLayout:
@@ -359,6 +328,10 @@ class TimesFactor(LaneStep):
     verilog_name = "multiply"
 
 
+class Divide(LaneStep):
+    """`DivideLane` for each lane."""
+
+
 class GroupTables(Step):
     """`TableLane` for each group."""
 
@@ -402,6 +375,8 @@ def value_steps(plan: DecoderPlan) -> list[Step]:
     steps = read_steps(plan)
     if plan.factors:
         steps.append(TimesFactor(plan, TimesFactorLane, steps[-1].o.shape(), keeps=True, levels=24))
+    if plan.divided:
+        steps.append(Divide(plan, DivideLane, steps[-1].o.shape(), keeps=True, levels=60))
     steps.append(GroupTables(plan, steps[-1].o.shape()))
     steps.append(Measure(plan, MeasureLane, steps[-1].o.shape(), levels=12))
     steps.append(

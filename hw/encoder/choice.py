@@ -142,7 +142,8 @@ def _check(fmt: BlockFormat) -> None:
     if fmt.choice is ScaleChoice.MAX:
         raise ValueError(f"choice_encoder needs a format with a choice of scales, unlike {name}")
     check_format(fmt.with_choice(ScaleChoice.MAX), fmt.block, "choice_encoder")
-    if fmt.element.has_nan or fmt.element.divisor > 1 or len(fmt.blocked) > 1:
+    element = fmt.element
+    if element.has_nan or element.divisor > 1 or element.listed or len(fmt.blocked) > 1:
         raise ValueError(f"choice_encoder has no hardware for the elements or scales of {name}")
     if any(isinstance(x.scale, Real) and x.scale.arithmetic != FP32 for x in fmt.levels):
         raise ValueError(f"choice_encoder has no hardware for scales in bf16, which {name} has")

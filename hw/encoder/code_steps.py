@@ -13,6 +13,7 @@ from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.encoder.format_lanes import RoundMagnitudeLane, ShiftSignificandLane, shifted_lane
 from axs6.hw.encoder.lane_numbers import LaneNumbers
+from axs6.hw.encoder.table_lanes import RoundTableLane
 
 
 def scales_layout(scheme: LaneNumbers) -> data.StructLayout:
@@ -60,7 +61,10 @@ class ShiftSignificands(LaneSteps[LaneNumbers]):
 
 
 class RoundMagnitudes(Step):
-    """`RoundMagnitudeLane` for each lane; random words, if any, are a field of the input."""
+    """`RoundMagnitudeLane` for each lane, or `RoundTableLane` where elements are a table.
+
+    Random words, if any, are a field of the input.
+    """
 
     verilog_name = "round"
 
@@ -83,5 +87,6 @@ class RoundMagnitudes(Step):
         for index, lane in enumerate(self.i.lanes):
             word = {"random": self.i.random[index]} if self._random else {}
             lanes.append({"shifted": lane.as_value(), **word, "code": block.codes[index]})
-        add_lanes(m, platform, [partial(RoundMagnitudeLane, self._scheme)], lanes)
+        make = RoundTableLane if self._scheme.element.listed else RoundMagnitudeLane
+        add_lanes(m, platform, [partial(make, self._scheme)], lanes)
         return m

@@ -16,6 +16,7 @@ from axs6.golden.formats import (
     Mode,
     Real,
     ScaleChoice,
+    Selected,
     Shift,
     SignMagnitude,
     block_format,
@@ -353,8 +354,8 @@ def _missing(fmt: BlockFormat) -> str | None:
         return f"the choice {fmt.choice}"
     if not fmt.element.signed:
         return "zero points"
-    if fmt.element.listed:
-        return "a table of values"
+    if isinstance(fmt.element, Selected):
+        return "a choice between two elements"
     if fmt.has_modes:
         return "modes"
     scales = [level.scale for level in fmt.levels]

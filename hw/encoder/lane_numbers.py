@@ -72,8 +72,9 @@ class LaneNumbers(ABC):
     @property
     def sticky(self) -> bool:
         """Whether rounding looks at all bits below the half."""
-        nearest = self.rounding is Rounding.NEAREST
-        return nearest and not self.factor_bits and not self.element.ties_away
+        if self.rounding is not Rounding.NEAREST or self.element.ties_away:
+            return False
+        return self.element.listed or not self.factor_bits
 
     @property
     def below(self) -> int:

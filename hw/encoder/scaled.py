@@ -52,6 +52,11 @@ class Scaled(LaneNumbers):
         return not isinstance(self.scale, Real) or self.scale.arithmetic == FP32
 
     @property
+    def overflows(self) -> bool:
+        """Whether the largest magnitude over the largest element may be infinite in FP32."""
+        return self.element.largest < 1
+
+    @property
     def depth(self) -> int:
         """Bits by which significands of subnormal values are shifted to the left, at most."""
         return (1 << self.dtype.fraction_bits.bit_length()) - 1

@@ -159,7 +159,7 @@ class LargestMagnitude(Stage):
 
 
 class DivisionOperands(Stage):
-    """The operands of a division.
+    """The operands of a division; an infinite number is divided by one that leaves it infinite.
 
     Args:
         scheme: the numbers of the encoder.
@@ -191,6 +191,8 @@ class DivisionOperands(Stage):
             significand, place = Cat(code[:FRACTION], Const(1, 1)), code[FRACTION:-1]
         else:
             significand, place = scale_normal(m, self._scheme.scale, code)
+        if self._divides and self._scheme.overflows:
+            place = Mux(self.i.value[FRACTION:-1].all(), 0, place)
         m.d.comb += [o.divisor.significand.eq(significand), o.divisor.place.eq(place)]
         return ["dividend", "divisor"]
 

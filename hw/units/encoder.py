@@ -46,7 +46,7 @@ def encoder_items(items: Fields, parameters: Parameters) -> Items:
     """Blocks in the encoder's mode; NaN and infinities are kept where the format can.
 
     Each item is a tensor of its own. An outer scale that is no positive finite number becomes NaN,
-    as the innermost scale does that can, and all codes 0.
+    as the innermost scale does that can, and all codes that of 0.
     """
     dtype, fmt = INPUT_DTYPES[parameters["dtype"]], encoded_format(parameters)
     bits, given, bad = items["values"], None, np.zeros(len(items["values"]), bool)
@@ -80,7 +80,8 @@ def encoder_items(items: Fields, parameters: Parameters) -> Items:
 
 def _forget(found: Items, fmt: BlockFormat, bad: NDArray[np.bool_]) -> None:
     """Write the result of blocks whose outer scale is no number."""
-    found["block.codes"] = np.where(bad[:, None], 0, found["block.codes"])
+    zero = np.uint8(fmt.element.zero_code)
+    found["block.codes"] = np.where(bad[:, None], zero, found["block.codes"])
     for name, level in zip(scale_names(fmt)[::-1], fmt.blocked, strict=True):
         if level.scale.nan_code is not None:
             found[f"block.{name}"] = np.where(bad, level.scale.nan_code, found[f"block.{name}"])

@@ -180,11 +180,14 @@ def scale_rows(fmt: BlockFormat, element: Element, dtype: Float) -> NDArray[np.i
 
 def boundaries(element: Element) -> list[Fraction]:
     """Positive elements, midpoints of neighbours, and where values saturate."""
-    sizes = np.unique(np.abs(element.integers)).tolist()
-    units = [Fraction(x) for x in sizes if x <= element.largest_integer]
-    beyond = 2 * units[-1] - units[-2]
-    middles = [(a + b) / 2 for a, b in pairwise([*units, beyond])]
-    return [x * element.unit for x in sorted([*units[1:], *middles, beyond])]
+    integers = np.asarray(element.integers)
+    found = set()
+    for sign in (1, -1) if element.listed else (1,):
+        sizes = np.unique(np.maximum(sign * integers, 0)).tolist()
+        units = [Fraction(x) for x in sizes if x <= element.largest_integer]
+        beyond = 2 * units[-1] - units[-2] if units[1:] else Fraction(1)
+        found |= {*units[1:], *((a + b) / 2 for a, b in pairwise([*units, beyond])), beyond}
+    return [x * element.unit for x in sorted(found)]
 
 
 def _binades(fmt: BlockFormat, element: Element, dtype: Float) -> list[int]:

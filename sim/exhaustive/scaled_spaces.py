@@ -14,8 +14,12 @@ from axs6.hw.registry import find
 from axs6.sim.exhaustive.encoder_spaces import Enumerated, lay_out
 from axs6.sim.exhaustive.space import Items, Space
 
-SCALED = [name for name, fmt in ROW_FORMATS.items() if fmt.exponent is None and encoded(fmt)]
-"""Formats that have names and such encoders."""
+SCALED = [
+    name
+    for name, fmt in ROW_FORMATS.items()
+    if fmt.exponent is None and encoded(fmt) and all(x.scale.bits <= 8 for x in fmt.blocked)
+]
+"""Formats that have names, such encoders, and so few scales of blocks that all are enumerated."""
 
 MAXIMA_OF = ("nvfp4", "vsq8")
 """Formats with every maximum under outer scales of all sizes: a float scale, and an integer."""

@@ -60,7 +60,8 @@ _NO_BOUND = (
 
 
 def recorded(names: list[str]) -> Found:
-    """QSNR on the weights, activations and gradients of the built-in models."""
+    """QSNR on the weights, activations and gradients of the built-in models; or the reasons why it
+    is missing, as where a matrix is smaller than a tile."""
 
     def measured(fmt: BlockFormat, kind: str) -> float:
         from axs6.studies.recorded import recorded_qsnr
@@ -71,8 +72,11 @@ def recorded(names: list[str]) -> Found:
         fmt = block_format(name)
         for kind in KINDS:
             key = [*_trained(), str(fmt), kind]
-            found = kept("recorded", key, float, lambda fmt=fmt, kind=kind: measured(fmt, kind))  # type: ignore[misc]
-            yield name, f"{kind}_db", _decibels(found)
+            try:
+                found = kept("recorded", key, float, lambda fmt=fmt, kind=kind: measured(fmt, kind))  # type: ignore[misc]
+                yield name, f"{kind}_db", _decibels(found)
+            except ValueError as error:
+                yield name, f"{kind}_db", str(error)
 
 
 @dataclass(frozen=True)

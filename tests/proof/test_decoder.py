@@ -27,6 +27,7 @@ def outcomes(**parameters: Any) -> set[str]:
         {"format": "e2m1inuz_e4m3fnuz_t8"},
         {"format": "e3m2fnuz_ue6m2inuz_t8", "view": "behaviour"},
         {"format": "hif4", "block": 16},
+        {"format": "if4_e4m3fn_t8"},
     ],
     ids=str,
 )

@@ -54,13 +54,7 @@ def multiplied(definition: Definition) -> bool:
 
 def encoded(definition: Definition) -> bool:
     """Whether there is an encoder."""
-    return signed(definition) and not definition.element.listed and definition.second is None
-
-
-def decoded(definition: Definition) -> bool:
-    """Whether there is a decoder: of fractions over 2^n - 1 under powers of two alone."""
-    denominator = definition.unit.denominator
-    return under_exponents(definition) or denominator & (denominator - 1) == 0
+    return signed(definition) and definition.second is None
 
 
 def in_blocks(definition: Definition) -> list[Level]:
@@ -225,7 +219,6 @@ COUNTS = (
     | {
         f"decoder-{name}-{dtype}": decoder_scales(each) * 2**each.element.width * fewest(each)
         for name, each in OTHERS.items()
-        if decoded(each)
         for dtype in ("fp32", "bf16")
     }
     | {
@@ -237,7 +230,7 @@ COUNTS = (
         f"encoder-{name}-bf16-nearest-patterns": 2**16
         * (MAXIMA if under_exponents(each) else encoder_scales(each))
         for name, each in OTHERS.items()
-        if encoded(each)
+        if encoded(each) and all(level.bits <= 8 for level in in_blocks(each))
     }
     | {f"conversion-{name}": conversions(each) for name, each in OTHERS.items() if multiplied(each)}
     | {

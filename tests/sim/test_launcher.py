@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from axs6.hw.verilog import generate
 from axs6.sim import launcher
 from axs6.sim.launcher import EMPTY, build
 from axs6.sim.regress import regress
-from axs6.sim.tools import ToolError
+from axs6.sim.tools import ToolError, simulator_environment
 
 ODD = "in ö/a'b\"c#d$HOME;touch x;`touch x`$(touch x)=%\\"
 
@@ -54,3 +56,31 @@ def test_a_temporary_folder_is_plain(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "cache"))
     with pytest.raises(ToolError, match=r"^the folder of temporary files \(TMPDIR\) must have a "):
         build(generate("decoder", block=8), "verilator")
+
+
+def test_makefiles_of_verilator_call_this_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine may have no `python`, or one of another version."""
+    python = tmp_path / ODD / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho this one\n")
+    python.chmod(0o755)
+    (tmp_path / "python").write_text("#!/bin/sh\necho another one\n")
+    (tmp_path / "python").chmod(0o755)
+    (tmp_path / "Makefile").write_text("PYTHON3 = python\nall:\n\t@$(PYTHON3) script\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "executable", str(python))
+    environments = [os.environ, simulator_environment("verilator")]
+    printed = [
+        subprocess.run(
+            ["make", "--silent"],
+            cwd=tmp_path,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for environment in environments
+    ]
+    assert printed == ["another one", "this one"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from axs6.sim.process import child_process, temporary_folder
+from axs6.sim.process import child_process, first_error, temporary_folder
 
 HELD = """
 import os, shutil, signal, subprocess, sys, time
@@ -112,3 +112,22 @@ def test_several_children_and_folders(tmp_path: Path) -> None:
         (two / "file").write_text("")
     assert not one.exists()
     assert not two.exists()
+
+
+@pytest.mark.parametrize(
+    ("written", "error"),
+    [
+        ("a.v:3: Error: no x\nError: stopped\n", "a.v:3: Error: no x"),
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 2, in <module>\n'
+            "    raise ValueError(\n        text\n    )\nValueError: no libpython\n",
+            "ValueError: no libpython",
+        ),
+        ("begin\nkilled\n\n", "killed"),
+        ("", "it printed nothing"),
+    ],
+)
+def test_the_first_error_of_a_log(written: str, error: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(written)
+    assert first_error(log) == error

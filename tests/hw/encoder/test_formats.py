@@ -132,8 +132,10 @@ FEW_SCALED = [
     {"format": "e2m1inuz_e4m3fnuz_t8_float32", "dtype": "fp16", "rounding": "stochastic"},
     {"format": "e3m2fnuz_ue6m2inuz_t8", "dtype": "bf16"},
     {"format": "fp8_e5m2fnuz", "dtype": "fp32", "block": 8},
+    {"format": "int4q4_e4m3fn_t8_float32", "dtype": "bf16"},
 ]
-"""An outer scale, one of a block, both, and integers; elements with all kinds of NaN."""
+"""An outer scale, one of a block, both, and integers; elements with all kinds of NaN, and one whose
+values over the largest may be infinite."""
 
 QUICK = [FEW_SCALED[0], {**FEW_SCALED[2], "dtype": "bf16"}]
 """Those of them that every run has: both scales at once, and an outer one alone."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from axs6.golden import block_format, qsnr
@@ -99,6 +100,16 @@ def test_what_cannot_be_had_says_why(found: FormatComparison) -> None:
     cell = found.table().texts[1][1 + [x.name for x in found.columns].index("encoder_area")]
     assert cell == "-³"
     assert notes[2] == f"³ {row['encoder_area']}"
+
+
+def test_matrices_smaller_than_a_tile_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        errors, "_matrices", lambda: {key: [np.ones((10, 64))] for key in errors.KINDS}
+    )
+    (cell, *_) = errors.recorded(["int4_e8m0_t16x128"])
+    assert str(cell[2]).endswith(
+        "tiles of 16 x 128 values, which need as many rows or columns, not a matrix of 10 x 64"
+    )
 
 
 def test_what_was_measured_is_not_measured_again(
