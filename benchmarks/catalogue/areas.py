@@ -13,8 +13,9 @@ from catalogue.depends import (
     ADDERS,
     BLOCK_DOT,
     CHOSEN,
-    COMPARED,
     COMPARISON,
+    COST_SHOWN,
+    COSTED,
     ENERGY,
     FORMAT_DESIGNS,
     FOUR,
@@ -31,6 +32,7 @@ from catalogue.depends import (
     SHOWN,
     SKY130,
     TORCH_BITS,
+    compared_units,
     in_formats,
 )
 
@@ -126,13 +128,19 @@ AREAS = (
         sources=(*SKY130, *ADDERS),
     ),
     compared("comparison", "--columns bits,qsnr,recorded", ERRORS),
-    compared("costs", "--columns cost,energy --jobs 2", HARDWARE, COMPARED),
-    compared("comparison-accuracy", "--columns accuracy", ACCURACY),
+    compared(
+        "costs",
+        " ".join((*COSTED, "--columns cost,energy", "--jobs 2")),
+        HARDWARE,
+        compared_units(COSTED),
+        COST_SHOWN,
+    ),
+    compared("comparison-accuracy", " ".join((*COSTED, "--columns accuracy")), ACCURACY),
     compared(
         "overview",
         " ".join((*OVERVIEW, "--jobs 2", "--timeout 1800")),
         (*ERRORS, *HARDWARE, LANGUAGE),
-        tuple(design for design in COMPARED if design[1]["format"] in OVERVIEW),
+        compared_units(OVERVIEW),
         SHOWN,
     ),
     compared(

@@ -1,7 +1,7 @@
 """Sources of figures, and the formats and designs that figures measure."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from digests import ROOT
@@ -108,21 +108,38 @@ ENCODED_FORMATS = tuple(
 )
 """Formats whose encoders are measured. Other encoders divide, and take minutes to synthesise."""
 
+COSTED = (
+    *("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4"),
+    *("mxint8", "nvfp4", "msfp16", "msfp12", "fp8_e4m3", "fp8_e5m2", "int8", "int6", "int4"),
+    *("uint8", "vsq4", "vsq6", "vsq8"),
+)
+"""Formats whose hardware `axs6 compare` has measured; `FOUR` has more."""
+
 BY_FORMAT: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("block_dot", {}, FORMATS),
-    ("encoder", {"dtype": "bf16"}, ENCODED_FORMATS),
+    ("encoder", {"dtype": "bf16"}, ENCODED),
     ("decoder", {"dtype": "bf16"}, DECODED),
 )
-"""Units that are measured in many formats, with their other parameters and the formats."""
+"""Units of formats, with their other parameters and the formats that have them."""
+
+AREAS_BY_FORMAT = tuple(
+    (
+        unit,
+        others,
+        tuple(x for x in names if x in COSTED and (unit != "encoder" or x in ENCODED_FORMATS)),
+    )
+    for unit, others, names in BY_FORMAT
+)
+"""Those whose areas are measured one by one."""
 
 FORMAT_DESIGNS = tuple(
-    (unit, {"format": name, **others}) for unit, others, names in BY_FORMAT for name in names
+    (unit, {"format": name, **others}) for unit, others, names in AREAS_BY_FORMAT for name in names
 )
 
 
 def in_formats(*options: str) -> tuple[str, ...]:
     """Commands that measure areas in formats: of those units, or of dot products with options."""
-    units = BY_FORMAT[:1] if options else BY_FORMAT
+    units = AREAS_BY_FORMAT[:1] if options else AREAS_BY_FORMAT
     return tuple(
         " ".join(
             [
@@ -136,12 +153,22 @@ def in_formats(*options: str) -> tuple[str, ...]:
     )
 
 
-COMPARED = tuple(
-    (unit, {"format": name, **others})
-    for unit, others, names in BY_FORMAT
-    for name in (ENCODED if unit == "encoder" else names)
+COST_SHOWN = (
+    *("lanes", "dot_area", "mac_area", "delay_ps", "of_bound"),
+    *("encoder_area", "decoder_area", "mac_fj"),
 )
-"""The units of `axs6 compare`."""
+"""Columns of their table."""
+
+
+def compared_units(names: Sequence[str]) -> tuple[tuple[str, dict[str, str]], ...]:
+    """The units that `axs6 compare` measures in formats."""
+    return tuple(
+        (unit, {"format": name, **others})
+        for unit, others, known in BY_FORMAT
+        for name in known
+        if name in names
+    )
+
 
 OVERVIEW = ("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4", "int8")
 """Formats of the table in README."""
@@ -155,7 +182,7 @@ SHOWN = (
 FOUR = (
     *("mx4", "msfp12", "mxfp4", "mxfp4_16", "mxfp4_mse"),
     *("nvfp4", "nvfp4_four-over-six", "nvfp4_ue5m3", "hif4", "if4", "razer"),
-    *("vsq4", "int4", "nf4q6"),
+    *("vsq4", "int4"),
 )
 """Formats of 4-bit elements that are held against each other."""
 
@@ -166,7 +193,7 @@ FOUR_SHOWN = (
 """Columns of their table."""
 
 FOUR_UNITS = (
-    *(design for design in COMPARED if design[1]["format"] in FOUR),
+    *compared_units(FOUR),
     *(("choice_encoder", {"format": x, "dtype": "bf16"}) for x in FOUR if x not in CATALOG),
 )
 """The units of these formats."""

@@ -68,8 +68,10 @@ def costs() -> list[dict[str, Any]]:
     """
     rows: dict[str, dict[str, Any]] = {}
     for name, groups in COMPARED.items():
-        columns = [column.name for group in groups for column in GROUPS[group].columns]
-        for each, *cells in figure(name)["table"]["rows"]:
+        names = {column.title: column.name for group in groups for column in GROUPS[group].columns}
+        table = figure(name)["table"]
+        columns = [names[title.removesuffix(" %")] for title in table["columns"][1:]]
+        for each, *cells in table["rows"]:
             found = zip(columns, map(_or_none, cells), strict=True)
             rows.setdefault(each, {}).update(found)
     families = {each.name: each.family for each in space()}
@@ -82,7 +84,7 @@ def costs() -> list[dict[str, Any]]:
             "command": f"axs6 generate block_dot --format {name} -o {name}",
         }
         for name, row in rows.items()
-        if row["dot_area"]
+        if row.get("dot_area")
     ]
 
 
