@@ -1,10 +1,11 @@
 """Which formats the perplexity of a language model tells apart: neighbours, window by window.
 
 Run with `python benchmarks/ranking.py FILE`, with the file of windows of `axs6 study perplexity
-smollm2`; what is not in it is run first. Windows differ much more than formats do on one window, so
+smollm2`, whose named formats it ranks. Windows differ much more than formats do on one window, so
 each format is compared with the one above it on the same windows.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -25,8 +26,10 @@ APART = 2
 def main() -> None:
     origin = model_path(MODEL)
     model = load(*origin)
-    settings = [Setting(), *map(Setting.of, CATALOG)]
-    options = TaskOptions(KeptResults(Path(sys.argv[1]), Window))
+    file = Path(sys.argv[1])
+    kept = {json.loads(line)["setting"] for line in file.read_text().splitlines()}
+    settings = [Setting(), *(x for x in map(Setting.of, CATALOG) if str(x) in kept)]
+    options = TaskOptions(KeptResults(file, Window))
     tokens = windows(model, documentation(), TOKENS, WINDOW)
     found = run_windows(origin, model, tokens, settings, options)
     ranked = sorted(settings, key=lambda each: row_of(each, found[each], found[each]).perplexity)
