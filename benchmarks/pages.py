@@ -19,7 +19,7 @@ from figure import Figure
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 MARK = re.compile(
-    r"(<!-- figure: (?P<name>[\w-]+)(?:\.(?P<value>\w+(?:\.[^>]+?)?))? -->)"
+    r"(<!-- figure: (?P<name>[\w-]+)(?:\.(?P<value>[\w-]+(?:\.[^>]+?)?))? -->)"
     r"(?P<shown>.*?)(<!-- /figure -->)",
     re.S,
 )
