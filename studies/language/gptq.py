@@ -19,6 +19,7 @@ from axs6.golden.formats import (
     Element,
     Exponent,
     Real,
+    Selected,
     Shift,
     ValueTable,
 )
@@ -135,8 +136,16 @@ class Scales:
 
     @classmethod
     def of(cls, blocks: Blocks) -> Self:
-        """The scales of dense blocks of shape (N, K)."""
+        """The scales of dense blocks of shape (N, K).
+
+        Raises:
+            ValueError: scales select elements.
+        """
         blocks = blocks.untiled
+        if isinstance(blocks.format.element, Selected):
+            raise ValueError(
+                f"gptq rounds to one element, and scales select one of two in {blocks.format}"
+            )
         factor, reciprocal = np.ones((1, 1)), np.ones((1, 1), np.float32)
         exponent = np.zeros((1, 1), np.int64)
         for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):

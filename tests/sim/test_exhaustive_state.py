@@ -11,6 +11,7 @@ import typer
 
 import axs6.hw.fp32.convert
 from axs6.commands.exhaustive import enumerate_spaces
+from axs6.commands.results import ResultFiles
 from axs6.sim.exhaustive.conversion_spaces import conversion_space
 from axs6.sim.exhaustive.runner import Share, run_space
 from axs6.sim.exhaustive.space import Space
@@ -219,7 +220,8 @@ def command(folder: Path, share: str = "1/1") -> list[dict[str, Any]]:
     """The outcomes that the command writes."""
     target = folder / "figures.json"
     try:
-        enumerate_spaces(0, "structure", ["conversion"], share, folder / "state.json", str(target))
+        files = ResultFiles(str(target))
+        enumerate_spaces(0, "structure", ["conversion"], share, folder / "state.json", files)
     finally:
         outcomes = json.loads(target.read_text())
     assert isinstance(outcomes, list)
