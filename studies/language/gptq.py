@@ -19,7 +19,6 @@ from axs6.golden.formats import (
     Element,
     Exponent,
     Real,
-    Selected,
     Shift,
     ValueTable,
 )
@@ -28,6 +27,7 @@ from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import RANDOM_BITS, Rounding
 from axs6.golden.scaling import as_bf16, as_wide, real_values
 from axs6.golden.tables import wide_table_codes
+from axs6.studies.language.request import check_rounded
 
 DAMPENING = 0.01
 """Addition to the Hessian's diagonal, as a share of its mean."""
@@ -142,10 +142,7 @@ class Scales:
             ValueError: scales select elements.
         """
         blocks = blocks.untiled
-        if isinstance(blocks.format.element, Selected):
-            raise ValueError(
-                f"gptq rounds to one element, and scales select one of two in {blocks.format}"
-            )
+        check_rounded(blocks.format)
         factor, reciprocal = np.ones((1, 1)), np.ones((1, 1), np.float32)
         exponent = np.zeros((1, 1), np.int64)
         for level, codes in zip(blocks.format.levels[::-1], blocks.scales, strict=True):

@@ -11,7 +11,7 @@ from typing import Final
 
 from axs6.golden.accumulator import accumulator
 from axs6.golden.arguments import check_integer
-from axs6.golden.formats import block_format, name_of
+from axs6.golden.formats import BlockFormat, Selected, block_format, name_of
 from axs6.golden.formats.names import PAIR
 from axs6.golden.hadamard import SIZES
 from axs6.studies.request import check_file
@@ -37,6 +37,14 @@ FORMATS: Final = (
     *("mx9", "mxint8", "axs6", "mxfp8_e4m3", "mxfp6_e2m3", "mx6", "nvfp4", "mxfp4", "mx4"),
 )
 """Default formats of a study."""
+
+
+def check_rounded(fmt: BlockFormat) -> None:
+    """Raise ValueError unless GPTQ rounds to a format, whose scales must not select elements."""
+    if isinstance(fmt.element, Selected):
+        raise ValueError(
+            f"gptq rounds to one element, and scales select one of two in {name_of(fmt)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,8 @@ class Setting:
             raise ValueError(f"a {what} needs activations in a block format, not {self}")
         if self.rounding not in ROUNDINGS:
             raise ValueError(f"weights must be {' or '.join(ROUNDINGS)}, not {self.rounding!r}")
+        if self.rounding == GPTQ and self.weights is not None:
+            check_rounded(block_format(self.weights))
         if self.rotate is not None and self.rotate not in SIZES:
             sizes = ", ".join(map(str, SIZES))
             raise ValueError(f"rotate must be one of {sizes}, not {self.rotate}")

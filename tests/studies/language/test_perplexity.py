@@ -306,6 +306,10 @@ CALIBRATED = ("{folder}", "--window", "32", "--tokens", "32", "--weights", "gptq
         (["{folder}", "--smooth", "1.5"], "smooth must be from 0 to 1, not 1.5"),
         (["{folder}", "--weights", "floor"], "weights must be nearest or gptq, not 'floor'"),
         (
+            ["{folder}", "--format", "if4", "--weights", "gptq"],
+            "gptq rounds to one element, and scales select one of two in if4",
+        ),
+        (
             ["{folder}", "--scale", "six"],
             "choice must be one of max, four-over-six, mse, not 'six'",
         ),
