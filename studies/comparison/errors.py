@@ -72,11 +72,13 @@ def recorded(names: list[str]) -> Found:
         fmt = block_format(name)
         for kind in KINDS:
             key = [*_trained(), str(fmt), kind]
+            cell: Cell
             try:
                 found = kept("recorded", key, float, lambda fmt=fmt, kind=kind: measured(fmt, kind))  # type: ignore[misc]
-                yield name, f"{kind}_db", _decibels(found)
+                cell = _decibels(found)
             except ValueError as error:
-                yield name, f"{kind}_db", str(error)
+                cell = str(error)
+            yield name, f"{kind}_db", cell
 
 
 @dataclass(frozen=True)

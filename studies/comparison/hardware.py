@@ -53,8 +53,7 @@ def cost(names: Sequence[str], settings: dict[str, Any], advance: Advance) -> Fo
     ):
         area = _figure(result, "area")
         yield name, "encoder_area", area
-        values = result.point.parameters["block"]
-        yield name, "value_area", area if isinstance(area, str) else area / values
+        yield name, "value_area", _each(area, result.point.parameters["block"])
     yield from _figures("decoder", names, settings, advance, {"decoder_area": "area"}, CONVERTED)
 
 
@@ -105,10 +104,15 @@ def _dot(result: Result) -> dict[str, Cell]:
     return {
         "lanes": lanes,
         "dot_area": area,
-        "mac_area": area if isinstance(area, str) else area / lanes,
+        "mac_area": _each(area, lanes),
         "delay_ps": _figure(result, "delay_ps"),
         "of_bound": _NO_BOUND if bound is None or isinstance(area, str) else bound.area / area,
     }
+
+
+def _each(area: Cell, lanes: int) -> Cell:
+    """The area of a lane, or the reason why it is missing."""
+    return area if isinstance(area, str) else area / lanes
 
 
 _NO_BOUND = (
