@@ -17,8 +17,8 @@ from pages import cells
 
 from axs6.cli import command_line
 from axs6.cli import commands as known_commands
+from axs6.commands.list_command import format_table
 from axs6.golden.accumulator import ACCUMULATORS
-from axs6.golden.explain import facts, number
 from axs6.golden.formats import formats
 from axs6.hw.registry import ALL_UNITS
 from axs6.hw.units.unit import Unit
@@ -129,14 +129,10 @@ def _fields(component: Any) -> Iterator[tuple[str, ...]]:
 
 def _formats() -> Iterable[str]:
     """The named block formats, as `axs6 list --formats` has them."""
-    columns = ("format", "string", "bits", "packed", "tile", "largest", "smallest", "levels")
-    rows = []
-    for name, fmt in formats().items():
-        found = facts(fmt)
-        sizes = (f"{found[size]:g}" for size in ("bits", "packed_bits", "tile_bits"))
-        ends = (number(fmt.element.largest), number(fmt.element.smallest))
-        rows.append((f"`{name}`", f"`{fmt}`", *sizes, *ends, str(found["levels"])))
-    return cells(columns, rows, right=range(2, 8))
+    table = format_table(formats().values())
+    rows = [(f"`{name}`", f"`{string}`", *rest) for name, string, *rest in table.texts]
+    right = [place for place, column in enumerate(table.printed) if not column.left]
+    return cells(table.headings, rows, right)
 
 
 def _accumulators() -> Iterable[str]:
