@@ -113,7 +113,7 @@ COSTED = (
     *("mxint8", "nvfp4", "msfp16", "msfp12", "fp8_e4m3", "fp8_e5m2", "int8", "int6", "int4"),
     *("uint8", "vsq4", "vsq6", "vsq8"),
 )
-"""Formats whose hardware `axs6 compare` has measured; `FOUR` has more."""
+"""Formats of the figures `costs`, `comparison-accuracy` and `formats`; `FOUR` has more."""
 
 BY_FORMAT: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("block_dot", {}, FORMATS),

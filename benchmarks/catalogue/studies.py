@@ -4,10 +4,9 @@ import readings
 from figure import Figure
 from readings import printed
 
-from axs6.hw.decoder.plan import decoded
-from axs6.hw.dot.shape import multiplied
+from axs6.golden.formats import ROW_FORMATS
 from axs6.proof.campaign import unproved
-from catalogue.depends import BLOCK_DOT, CODES, PRODUCTS, QSNR, ROW_FORMATS, SIMULATORS, TORCH_BITS
+from catalogue.depends import BLOCK_DOT, CODES, PRODUCTS, QSNR, SIMULATORS, TORCH_BITS
 
 TRAINED = r"\d+\.\d%|loss \d+\.\d+( to \d+\.\d+)?|\d+\.\d\d(?= +\d+\")"
 """Accuracies, losses and QSNRs of models trained in FP32, whose bits depend on the instructions of
@@ -16,13 +15,11 @@ the processor."""
 SUMS = [
     name
     for name, fmt in ROW_FORMATS.items()
-    if multiplied(fmt) and len(fmt.shifts) < 2 and not unproved("block_dot", name)
+    if len(fmt.shifts) < 2 and not unproved("block_dot", name)
 ]
 """Formats whose block dot products are proved: those of several levels of shifts stay open."""
 
-DECODERS = [
-    name for name, fmt in ROW_FORMATS.items() if decoded(fmt) and not unproved("decoder", name)
-]
+DECODERS = [name for name in ROW_FORMATS if not unproved("decoder", name)]
 """Formats whose decoders are proved."""
 
 CHECKS = (

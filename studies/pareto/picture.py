@@ -55,7 +55,7 @@ def picture(study: ParetoStudy, configurations: Sequence[ParetoFormat]) -> str:
         legend = figure.legend(loc="outside lower center", ncols=6, fontsize=8)
         for handle in legend.legend_handles:
             handle.set_alpha(1)
-        measured = [(x, study.measurements[x.name]) for x in configurations if x.name in known]
+        measured = [(x, known[x.name]) for x in configurations if x.name in known]
         place_names(
             axes,
             [(y.format, y.cost, y.qsnr_db) for x, y in measured if x.named],
