@@ -1,6 +1,7 @@
 """Energy of a unit: toggles of the nets of its mapped netlist on real data, times capacitances."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import AXS6
+from axs6.golden.formats import AXS6, Mode
 from axs6.hw.core.layouts import port_fields
 from axs6.hw.registry import find, find_with_streams
 from axs6.hw.verilog import convert, generate
@@ -37,6 +38,8 @@ from axs6.synth.reference import Int8Dot, int8_dot
 Golden = Callable[[Items], dict[str, NDArray[Any]]]
 
 _REFERENCE = "axs6_int8_dot"
+_PLAIN = replace(AXS6, modes=(Mode.DENSE,))
+"""The format beside the reference's integers: without modes, blocks have any number of values."""
 
 
 def energy(
@@ -133,7 +136,7 @@ def _library(target: str, liberty: Path | None) -> Capacitances:
 
 
 @lru_cache(maxsize=4)
-def _work(stimulus: Stimulus, block: int, formats: Formats = (AXS6, AXS6)) -> tuple[Product, ...]:
+def _work(stimulus: Stimulus, block: int, formats: Formats) -> tuple[Product, ...]:
     return tuple(products(stimulus, block, formats))
 
 
@@ -147,7 +150,7 @@ def _reference(lanes: int, options: Synthesis, timeout: float, stimulus: Stimulu
             convert(component, _REFERENCE), _REFERENCE, timeout=timeout, **vars(options)
         ),
         _library(options.target, options.liberty),
-        reference_items(_work(stimulus, lanes)),
+        reference_items(_work(stimulus, lanes, (_PLAIN, _PLAIN))),
         int8_dot,
         lanes,
     )

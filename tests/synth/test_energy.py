@@ -176,6 +176,13 @@ def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> Non
     assert shown["leaves_out"] == list(LEAVES_OUT)
 
 
+@pytest.mark.slow
+def test_a_block_of_another_size_than_axs6_has() -> None:
+    report = energy("decoder", {"format": "hif4"}, stimulus=RANDOM)
+    assert report.measured.operations == report.reference.operations == 64
+    assert 0 < report.reference.standard_error < 0.05 * report.reference.per_item
+
+
 def test_a_unit_without_data_does_the_same_in_every_sequence() -> None:
     used = energy("lfsr", {"block": 8, "random_bits": 2}, stimulus=RANDOM).measured
     assert used.standard_error < 1e-9 * used.per_item
