@@ -48,9 +48,9 @@ def run(
         str | None,
         typer.Option(
             help="Groups of columns, separated by commas: bits, qsnr, recorded, cost, energy, "
-            "accuracy, perplexity, token.",
+            "accuracy, perplexity, token; or single ones: cost.mac_area.",
             show_default="all",
-            metavar="GROUPS",
+            metavar="COLUMNS",
         ),
     ] = None,
     vectors: Annotated[
@@ -72,13 +72,16 @@ def run(
 
     Example: axs6 compare --columns bits,qsnr
 
+    Example: axs6 compare mxfp4 nvfp4 --columns bits.bits,qsnr.gauss_db --latex formats.tex
+
     Example: axs6 compare axs6 mx6 mxfp4 --jobs 2 --html formats.html
     """
     from axs6.commands.report import ReportFiles
     from axs6.golden.formats import block_format, format_list
-    from axs6.studies.comparison.columns import GROUPS, check_groups
+    from axs6.studies.comparison.columns import GROUPS, choose_columns
 
-    groups = check_groups(GROUPS if columns is None else columns.split(","), GROUPS)
+    wanted = [*GROUPS] if columns is None else columns.split(",")
+    groups = choose_columns(wanted, GROUPS)
     check_packages(groups)
     files = ReportFiles(**report)
     files.check(inputs=[liberty] if liberty else [])
@@ -94,7 +97,7 @@ def run(
     chosen = [*map(block_format, format_list(formats or ()))] or None
     out = files.console()
     with measuring(out) as progress:
-        found = compare(chosen, groups, vectors=vectors, liberty=liberty, progress=progress, **runs)
+        found = compare(chosen, wanted, vectors=vectors, liberty=liberty, progress=progress, **runs)
     show(found, out)
     files.write(found.to_dict(), found.table())
     files.write_pages(lambda: found.page(shlex.join(["axs6", *sys.argv[1:]])), out)

@@ -55,9 +55,10 @@ def accumulators(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="More groups of columns, separated by commas: dot, accuracy.",
+            help="More groups of columns, separated by commas: dot, accuracy; or single ones: "
+            "dot.area.",
             show_default="none",
-            metavar="GROUPS",
+            metavar="COLUMNS",
         ),
     ] = None,
     liberty: Annotated[
@@ -84,9 +85,10 @@ def accumulators(
     from axs6.golden.formats import format_list
     from axs6.studies.accumulators import study_accumulators
     from axs6.studies.comparison.accumulators import GROUPS, compare_accumulators
-    from axs6.studies.comparison.columns import check_groups
+    from axs6.studies.comparison.columns import choose_columns
 
-    groups = check_groups(columns.split(","), GROUPS) if columns else {}
+    wanted = columns.split(",") if columns else []
+    groups = choose_columns(wanted, GROUPS) if wanted else {}
     check_packages(groups)
     files = ResultFiles(**results)
     files.check(inputs=[liberty] if liberty else [])
@@ -103,7 +105,7 @@ def accumulators(
             found = compare_accumulators(
                 ways,
                 study.fractions,
-                groups,
+                wanted,
                 liberty=liberty,
                 progress=progress,
                 **runs,

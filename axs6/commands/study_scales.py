@@ -24,8 +24,9 @@ def scales(
     columns: Annotated[
         str,
         typer.Option(
-            help="Groups of columns, separated by commas: qsnr, encoder, accuracy.",
-            metavar="GROUPS",
+            help="Groups of columns, separated by commas: qsnr, encoder, accuracy; or single "
+            "ones: encoder.encoder_area.",
+            metavar="COLUMNS",
         ),
     ] = "qsnr",
     vectors: Annotated[int, typer.Option(help="Vectors of 1,024 values.", metavar="N")] = 2_000,
@@ -48,10 +49,11 @@ def scales(
     from axs6.commands.compare_command import check_packages, measuring, show
     from axs6.commands.results import ResultFiles
     from axs6.golden.formats import format_list
-    from axs6.studies.comparison.columns import check_groups
+    from axs6.studies.comparison.columns import choose_columns
     from axs6.studies.comparison.rules import GROUPS, compare_rules
 
-    groups = check_groups(columns.split(","), GROUPS)
+    wanted = columns.split(",")
+    groups = choose_columns(wanted, GROUPS)
     check_packages(groups)
     files = ResultFiles(**results)
     files.check(inputs=[liberty] if liberty else [])
@@ -59,7 +61,7 @@ def scales(
     with measuring(out) as progress:
         found = compare_rules(
             formats and format_list(formats),
-            groups,
+            wanted,
             vectors=vectors,
             liberty=liberty,
             progress=progress,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from axs6.golden.accumulator import accumulator
 from axs6.studies.comparison import columns as compared
 from axs6.studies.comparison import errors, hardware
-from axs6.studies.comparison.columns import ColumnGroup, check_groups
+from axs6.studies.comparison.columns import ColumnGroup, choose_columns
 from axs6.studies.comparison.compare import Progress
 from axs6.studies.comparison.errors import Found
 from axs6.studies.comparison.hardware import Advance
@@ -49,13 +49,13 @@ def compare_accumulators(
     Args:
         ways: formats with accumulators, whose fractions are replaced.
         fractions: bits kept of an aligned term.
-        columns: names of `GROUPS`.
+        columns: of `GROUPS`, as of `compare`.
         liberty, progress, runs: as of `compare`.
 
     Raises:
         TypeError, ValueError, SynthesisError, RuntimeError, OSError: as `compare`.
     """
-    groups = check_groups(columns, GROUPS)
+    groups = choose_columns(columns, GROUPS)
     settings = hardware.options(liberty, **runs)
     wanted = [column.name for group in groups.values() for column in group.columns]
     total = len(ways) * len(fractions) * len(wanted)
@@ -70,6 +70,8 @@ def compare_accumulators(
         formats = [fmt for fmt, other in ways if other == name]
         kept = str(replace(accumulator(name), fraction=fraction))
         for fmt, column, cell in _measured(group, formats, kept, settings, advance):
+            if column not in wanted:
+                continue
             cells[fmt, name][column].append(cell)
             done += 1
             progress(f"{fmt}, {name}, f = {fraction}: {column}", done, total)

@@ -1,7 +1,7 @@
 """The columns of a comparison, in groups that can be chosen."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from axs6.studies.request import BUILT_IN
@@ -101,15 +101,30 @@ GROUPS: Final[Mapping[str, ColumnGroup]] = {
 """The groups by their names, slow ones last."""
 
 
-def check_groups(names: Iterable[str], known: Mapping[str, ColumnGroup]) -> dict[str, ColumnGroup]:
-    """Groups by their names, each once and in the usual order.
+def choose_columns(
+    names: Iterable[str], known: Mapping[str, ColumnGroup]
+) -> dict[str, ColumnGroup]:
+    """The chosen columns in their groups, each once and in the usual order.
 
-    Raises: ValueError: a group is unknown, or none is given.
+    Args:
+        names: of groups, or of single columns with their group: `cost.mac_area`.
+        known: the groups by their names.
+
+    Raises: ValueError: a group or a column of it is unknown, or none is given.
     """
-    given = list(names)
-    for name in given:
-        if name not in known:
+    wanted: dict[str, set[str]] = {}
+    for name in names:
+        group, dot, column = name.partition(".")
+        if group not in known:
             raise ValueError(f"columns must be of {', '.join(known)}, not {name!r}")
-    if not given:
+        every = {each.name: each for each in known[group].columns}
+        if dot and column not in every:
+            raise ValueError(f"columns of {group} must be of {', '.join(every)}, not {column!r}")
+        wanted.setdefault(group, set()).update([column] if dot else every)
+    if not wanted:
         raise ValueError(f"columns must be at least one of {', '.join(known)}, not none")
-    return {name: group for name, group in known.items() if name in given}
+    return {
+        name: replace(group, columns=tuple(x for x in group.columns if x.name in wanted[name]))
+        for name, group in known.items()
+        if name in wanted
+    }

@@ -7,7 +7,7 @@ from typing import Any, Final
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import CATALOG, BlockFormat, block_format, name_of
 from axs6.studies.comparison import errors, hardware, language
-from axs6.studies.comparison.columns import GROUPS, ColumnGroup, check_groups
+from axs6.studies.comparison.columns import GROUPS, ColumnGroup, choose_columns
 from axs6.studies.comparison.errors import FP32, Found
 from axs6.studies.comparison.hardware import Advance
 from axs6.studies.comparison.table import Cell, FormatComparison
@@ -35,7 +35,8 @@ def compare(
 
     Args:
         formats: names, strings or BlockFormats; None for the catalog. Each is measured once.
-        columns: names of `axs6.studies.comparison.columns.GROUPS`; None for all of them.
+        columns: groups of `axs6.studies.comparison.columns.GROUPS` and single columns, such as
+            `cost.mac_area`; None for all of them.
         vectors: random vectors of each distribution, at least 1.
         liberty: cell library of areas, delays and energies; None for the compact sky130 library.
         progress: called as cells are measured.
@@ -47,7 +48,7 @@ def compare(
         OSError: the cache cannot be written.
     """
     check_integer("vectors", vectors, 1)
-    groups = check_groups(GROUPS if columns is None else columns, GROUPS)
+    groups = choose_columns(GROUPS if columns is None else columns, GROUPS)
     names = names_of(CATALOG if formats is None else formats)
     settings = hardware.options(liberty, **runs)
 
@@ -102,8 +103,11 @@ def gathered(
     def design(line: str) -> None:
         progress(line, done, total)
 
-    for group in groups:
-        for name, column, cell in measure(group, design):
+    for name_of_group, group in groups.items():
+        shown = {column.name for column in group.columns}
+        for name, column, cell in measure(name_of_group, design):
+            if name != FP32 and column not in shown:
+                continue
             cells[name][column] = cell
             done += name != FP32
             progress(f"{name}: {column.replace('_', ' ')}", done, total)

@@ -10,7 +10,7 @@ from axs6.golden.formats import BlockFormat, Rule, block_format, name_of
 from axs6.sim.cache import kept, sources
 from axs6.studies.comparison import columns as compared
 from axs6.studies.comparison import errors, hardware
-from axs6.studies.comparison.columns import ColumnGroup, check_groups
+from axs6.studies.comparison.columns import ColumnGroup, choose_columns
 from axs6.studies.comparison.compare import Progress, gathered, names_of
 from axs6.studies.comparison.errors import Found
 from axs6.studies.comparison.hardware import Advance
@@ -50,7 +50,7 @@ def compare_rules(
     Args:
         formats: names, strings or BlockFormats with an exponent scale; None for those of the
             catalog.
-        columns: names of `GROUPS`.
+        columns: of `GROUPS`, as of `compare`.
         vectors, liberty, progress, runs: as of `compare`.
 
     Raises:
@@ -58,7 +58,7 @@ def compare_rules(
             without an exponent scale is refused.
     """
     check_integer("vectors", vectors, 1)
-    groups = check_groups(columns, GROUPS)
+    groups = choose_columns(columns, GROUPS)
     chosen = [block_format(each) for each in (FORMATS if formats is None else formats)]
     names = names_of(fmt.with_rule(rule) for fmt in chosen for rule in Rule)
     settings = hardware.options(liberty, **runs)

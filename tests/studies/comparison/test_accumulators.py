@@ -41,6 +41,10 @@ def test_areas_stand_beside_errors(main: Cli) -> None:
         assert missing[column] == [None]
     assert list(missing["missing"]) == ["area", "delay_ps"]
     assert tiny["missing"] == {}
+    single = (*chosen[:-1], "dot.area", "--json", "-")
+    one, _ = json.loads(main("study", "accumulators", *single).succeeded())["series"]
+    assert one["area"] == tiny["area"]
+    assert "delay_ps" not in one
 
 
 @pytest.mark.slow

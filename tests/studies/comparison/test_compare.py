@@ -195,10 +195,22 @@ def test_the_command_writes_all_files(main: Cli, tmp_path: Path) -> None:
         assert "¹ Theorem 1 is of" in text
 
 
+def test_single_columns_are_chosen(main: Cli) -> None:
+    """The table and JSON have these columns alone, in the usual order."""
+    chosen = ("mx4", "--columns", "qsnr.bound_db,qsnr.gauss_db,bits.bits", "--vectors", "2")
+    (row,) = json.loads(main("compare", *chosen, "--json", "-").succeeded())["formats"]
+    assert list(row) == ["format", "string", "bits", "gauss_db", "bound_db", "missing"]
+    whole = ("mx4", "--columns", "qsnr.bound_db,bits,qsnr", "--vectors", "2")
+    (every,) = json.loads(main("compare", *whole, "--json", "-").succeeded())["formats"]
+    assert len(every) == 13
+    assert row.items() <= every.items()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("mx5", "--columns", "bits"), "'mx5' is no block format"),
+        (("--columns", "bits,bits."), "columns of bits must be of bits, packed_bits, tile_bits"),
         (("--columns", "bits,area"), "columns must be of bits, qsnr, recorded, cost, energy"),
         (
             ("--columns", "qsnr", "--vectors", "0"),

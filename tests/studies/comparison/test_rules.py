@@ -49,6 +49,7 @@ def test_encoders_are_those_of_axs6_area() -> None:
     ("arguments", "message"),
     [
         (("--format", "int8"), "int8_float32_t0 has no exponent scale"),
+        (("--columns", "encoder.area"), "columns of encoder must be of encoder_area, encoder_ps"),
         (("--columns", "cost"), "columns must be of qsnr, encoder, accuracy, not 'cost'"),
     ],
 )
