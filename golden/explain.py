@@ -171,7 +171,7 @@ def explain(fmt: BlockFormat) -> list[str]:
         f"{name_of(fmt)}: {fmt}",
         f"value = {_formula(fmt)}",
         f"block of {fmt.block} values, {fmt.packed_bytes} bytes; bits a value: {bits}, "
-        f"{packed} as whole bytes, {lines} as tiles of 256 in lines of 64 bytes",
+        f"{packed} as whole bytes, {lines} as 256 values in lines of 64 bytes",
         *([f"before the blocks: {', then '.join(ahead)}"] if ahead else []),
         "",
         *drawing(fmt),
@@ -387,14 +387,14 @@ def facts(fmt: BlockFormat) -> dict[str, Any]:
     elements under scales of 1, levels the different values of an element, and binades those of
     `BlockFormat.binades`.
     """
-    exact, packed, tile = map(float, fmt.bits_a_value)
+    exact, packed, memory = map(float, fmt.bits_a_value)
     block, all_scales = fmt.binades
     return {
         "name": name_of(fmt),
         "string": str(fmt),
         "bits": exact,
         "packed_bits": packed,
-        "tile_bits": tile,
+        "memory_bits": memory,
         "largest": float(fmt.element.largest),
         "smallest": float(fmt.element.smallest),
         "levels": fmt.element.levels,

@@ -57,8 +57,8 @@ def pareto(
     """Measure hundreds of block formats: QSNR against area times memory, and the frontier.
 
     Area is the area of a dot product on sky130, with registers at its inputs and outputs and the
-    accumulator "paper", relative to the larger of the FP8 dot products. Memory is the memory of a
-    tile of 256 values in lines of 64 bytes.
+    accumulator "paper", relative to the larger of the FP8 dot products. Memory is that of 256
+    values in lines of 64 bytes.
 
     A stopped run resumes where it stopped. Points measured with other versions of the tools or
     other settings are measured again. Exit status 1 if a synthesis fails.

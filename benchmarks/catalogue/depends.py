@@ -174,7 +174,7 @@ OVERVIEW = ("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "n
 """Formats of the table in README."""
 
 SHOWN = (
-    *("tile_bits", "paper_db", "outliers_db", "weights_db"),
+    *("memory_bits", "paper_db", "outliers_db", "weights_db"),
     *("mac_area", "mac_fj", "token_uj", "perplexity"),
 )
 """Its columns."""

@@ -31,9 +31,9 @@ from axs6.tables import facts_table, html_text
 UNBLOCKED: Final = 32
 """Values of a block if no level has a group of a fixed size."""
 
-TILE_VALUES: Final = 256
+MEMORY_VALUES: Final = 256
 LINE_BYTES: Final = 64
-"""A tile of memory, and the lines that it is fetched in, by which storage is counted."""
+"""Values that are fetched together, in lines of memory, by which storage is counted."""
 
 INTEGER_BITS: Final = 62
 """Maximum bits of the largest element as a multiple of the smallest, so that int64 holds it."""
@@ -334,13 +334,13 @@ class BlockFormat:
         used = self.payload_bits + self._used_scale_bits
         if self.has_modes:
             used += self.mode_bits
-        tile = -(-TILE_VALUES // self.block) * self.packed_bytes
-        lines = -(-tile // LINE_BYTES) * LINE_BYTES
+        stored = -(-MEMORY_VALUES // self.block) * self.packed_bytes
+        lines = -(-stored // LINE_BYTES) * LINE_BYTES
         apart = sum(Fraction(x.scale.bits, x.values) for x in self.levels if x.tiled)
         return (
             Fraction(used, self.block) + apart,
             Fraction(8 * self.packed_bytes, self.block) + apart,
-            Fraction(8 * lines, TILE_VALUES) + apart,
+            Fraction(8 * lines, MEMORY_VALUES) + apart,
         )
 
     @property

@@ -32,10 +32,10 @@ GROUPS: Final[Mapping[str, ColumnGroup]] = {
         (
             Column("bits", "bits", "g"),
             Column("packed_bits", "packed", "g"),
-            Column("tile_bits", "tile", "g"),
+            Column("memory_bits", "memory", "g"),
         ),
-        "bits, packed, tile: bits of a value: its code and its share of the scales; blocks of "
-        "whole bytes; a tile of 256 values in memory lines of 64 bytes",
+        "bits, packed, memory: bits of a value: its code and its share of the scales; blocks of "
+        "whole bytes; 256 values in memory lines of 64 bytes",
     ),
     "qsnr": ColumnGroup(
         tuple(Column(f"{name}_db", name, ".2f") for name in (*DISTRIBUTIONS, "bound")),

@@ -31,7 +31,7 @@ def bits(names: list[str]) -> Found:
     """Bits of a value."""
     for name in names:
         a_value = block_format(name).bits_a_value
-        for column, count in zip(("bits", "packed_bits", "tile_bits"), a_value, strict=True):
+        for column, count in zip(("bits", "packed_bits", "memory_bits"), a_value, strict=True):
             yield name, column, float(count)
 
 

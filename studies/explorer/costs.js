@@ -3,8 +3,8 @@
 
 const BLOCK_COSTS = {
   "area a lane, µm²": (p) => p.mac_area,
-  "area a lane × bits a value in memory": (p) => p.mac_area * p.tile_bits,
-  "bits a value in memory": (p) => p.tile_bits,
+  "area a lane × bits a value in memory": (p) => p.mac_area * p.memory_bits,
+  "bits a value in memory": (p) => p.memory_bits,
   "delay, ns": (p) => p.delay_ps / 1000,
   "energy a MAC, fJ": (p) => p.mac_fj,
   "encoder area a lane, µm²": (p) => p.encoder_area && p.encoder_area / p.lanes,
@@ -90,7 +90,7 @@ const ours = (point) => (point.family === "AXS-6" ? "ours" : "");
 function showCosts() {
   const name = byId("axis").value;
   const facts = (p) =>
-    `${p.qsnr_db.toFixed(2)} dB, ${amount(p.bits)} bits a value (${amount(p.tile_bits)} in memory). ` +
+    `${p.qsnr_db.toFixed(2)} dB, ${amount(p.bits)} bits a value (${amount(p.memory_bits)} in memory). ` +
     `A dot product of ${p.lanes} lanes: ${amount(p.dot_area)} µm², ${amount(p.delay_ps / 1000)} ns` +
     `${p.mac_fj ? `, ${amount(p.mac_fj)} fJ a MAC` : ""}.`;
   const how = { name, of: BLOCK_COSTS[name], classOf: ours, named: () => true, facts };
@@ -108,7 +108,7 @@ function showStudy() {
   };
   const facts = (p) =>
     `${p.family}. ${p.qsnr_db.toFixed(2)} dB. A dot product of ${lanes} lanes has ${amount(p.area)} of FP8's area ` +
-    `and takes ${amount(p.delay_ps / 1000)} ns; a tile in memory, ${amount(p.memory)} of FP8's ` +
+    `and takes ${amount(p.delay_ps / 1000)} ns; 256 values in memory, ${amount(p.memory)} of FP8's ` +
     `(${amount(p.memory * 8)} bits a value).${energy(p)}`;
   const all = points.map((p) => ({ ...p, command: command.replaceAll("FORMAT", p.format) }));
   const named = (p) => (family === ALL ? p.named : chosen(p) && p.named);
@@ -120,7 +120,7 @@ function showPoints() {
   const columns = {
     format: (p) => p.format,
     bits: (p) => p.bits,
-    "in memory": (p) => p.tile_bits,
+    "in memory": (p) => p.memory_bits,
     "QSNR dB": (p) => p.qsnr_db,
     lanes: (p) => p.lanes,
     "area µm²": (p) => p.dot_area,
@@ -141,7 +141,7 @@ function startCosts() {
   byId("study-text").textContent =
     `${points.length.toLocaleString("en")} of the ${formats.toLocaleString("en")} formats of the Pareto study, ` +
     `each measured by synthesis: QSNR of 10,000 vectors against a dot product of ${lanes} lanes with the accumulator ` +
-    "of the shared-microexponents paper, and a tile of 256 values in memory lines of 64 bytes, over those of FP8.";
+    "of the shared-microexponents paper, and 256 values in memory lines of 64 bytes, over those of FP8.";
   byId("study-axis").append(...options(Object.keys(STUDY_COSTS)));
   byId("family").append(...options([ALL, ...new Set(points.map((p) => p.family))]));
   for (const id of ["study-axis", "family"]) byId(id).addEventListener("change", showStudy);

@@ -12,7 +12,7 @@ COMPARED: Final = {"comparison": ("bits", "qsnr", "recorded"), "costs": ("cost",
 """Figures with tables of `axs6 compare`, and the groups of their columns."""
 
 COSTS: Final = (
-    *("bits", "tile_bits", "lanes", "dot_area", "mac_area", "delay_ps", "mac_fj"),
+    *("bits", "memory_bits", "lanes", "dot_area", "mac_area", "delay_ps", "mac_fj"),
     *("encoder_area", "decoder_area"),
 )
 """Columns that the page shows, beside the QSNR."""

@@ -89,8 +89,8 @@ class Measurement:
 
     Args:
         format: its name, or its string.
-        area: of its dot product, relative to the baseline. memory: bits per value in a tile of 256
-        values in lines of 64 bytes, over the 8 of FP8. qsnr_db: signal over quantisation noise.
+        area: of its dot product, relative to the baseline. memory: bits per value of 256 values in
+        lines of 64 bytes, over the 8 of FP8. qsnr_db: signal over quantisation noise.
         delay_ps: the longest path of its dot product.
     """
 

@@ -134,7 +134,7 @@ def test_facts() -> None:
         "string": "int8_e8m0_t16s2o1",
         "bits": 9.0,
         "packed_bits": 9.0,
-        "tile_bits": 10.0,
+        "memory_bits": 10.0,
         "largest": 127 / 64,
         "smallest": 1 / 64,
         "levels": 255,

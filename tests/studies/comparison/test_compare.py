@@ -210,7 +210,7 @@ def test_single_columns_are_chosen(main: Cli) -> None:
     ("arguments", "message"),
     [
         (("mx5", "--columns", "bits"), "'mx5' is no block format"),
-        (("--columns", "bits,bits."), "columns of bits must be of bits, packed_bits, tile_bits"),
+        (("--columns", "bits,bits."), "columns of bits must be of bits, packed_bits, memory_bits"),
         (("--columns", "bits,area"), "columns must be of bits, qsnr, recorded, cost, energy"),
         (
             ("--columns", "qsnr", "--vectors", "0"),
