@@ -56,7 +56,8 @@ class MeasuredReals(Scaled):
     @property
     def right(self) -> int:
         """Places by which a value of the exponent `top` goes to the right."""
-        return self.element.integer_bits - (self.top - unit_exponent(self.element))
+        at_top = self.top - unit_exponent(self.element) + self.factor_bits
+        return self.element.integer_bits - at_top
 
 
 Measured = MeasuredExponents | MeasuredReals

@@ -48,6 +48,7 @@ from axs6.hw.encoder.random import random_steps
 from axs6.hw.encoder.scaled import Scaled
 from axs6.hw.encoder.scaled_steps import scaled_steps
 from axs6.hw.encoder.scheme import Scheme
+from axs6.hw.encoder.selected_steps import selected_steps
 from axs6.hw.encoder.words import encode_words
 
 
@@ -225,7 +226,9 @@ def encoder_steps(
         view: one of `axs6.hw.core.parameters.VIEWS`.
     """
     if not compares_codes(fmt):
-        if fmt.exponent is None:
+        if isinstance(fmt.element, Selected):
+            front, last = selected_steps(Scaled(fmt, dtype, rounding, random_bits, lanes))
+        elif fmt.exponent is None:
             front, last = scaled_steps(Scaled(fmt, dtype, rounding, random_bits, lanes))
         else:
             front, last = format_steps(Scheme(fmt, dtype, rounding, random_bits))
@@ -261,8 +264,8 @@ class Encoder(Pipeline):
         stages: ranks of registers, from 0.
         view: "structure" or "behaviour"; see `axs6.hw.dot.block_dot.BlockDot`. They differ in
             AXS-6 alone.
-        format: block format whose scales are an exponent and shifts: a name or a string, with the
-            rule of its exponent, such as "mxfp4-rceil".
+        format: block format: a name or a string, with the rule of its exponent if it has one, such
+            as "mxfp4-rceil".
 
     Ports:
         i (in, stream): an item is a block of values.
@@ -354,8 +357,6 @@ def _missing(fmt: BlockFormat) -> str | None:
         return f"the choice {fmt.choice}"
     if not fmt.element.signed:
         return "zero points"
-    if isinstance(fmt.element, Selected):
-        return "a choice between two elements"
     if fmt.has_modes:
         return "modes"
     scales = [level.scale for level in fmt.levels]
@@ -377,6 +378,7 @@ def _missing_of_real(fmt: BlockFormat) -> str | None:
     inner = [level.scale for level in fmt.blocked if not isinstance(level.scale, Shift)]
     if len(inner) > 1:
         return "two scales within a block, neither a power of two"
-    if isinstance(fmt.element, SignMagnitude) and not fmt.element.signed_zero:
+    elements = [part.element for part in fmt.parts]
+    if any(isinstance(x, SignMagnitude) and not x.signed_zero for x in elements):
         return "elements that drop the sign of -0.0 under a real scale"
     return None

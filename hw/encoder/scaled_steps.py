@@ -76,7 +76,9 @@ def scale_field(scheme: Scaled) -> Fields:
 
 def found_fields(scheme: Scaled) -> Fields:
     """The fields that pass by the scale of a block; FP32 blocks of zeros have their own scale."""
-    return {**passing(scheme), **({"empty": 1} if scheme.scale == Real(FP32) else {})}
+    scale = scheme.scale
+    has_own = isinstance(scale, Real) and scale.dtype == FP32
+    return {**passing(scheme), **({"empty": 1} if has_own else {})}
 
 
 class Stage(Step, ABC):
@@ -453,17 +455,22 @@ def _reciprocal_steps(scheme: Scaled) -> list[Step]:
     return [*steps, NormaliseReciprocal(scheme)]
 
 
+def product_steps(scheme: Scaled) -> list[Step]:
+    """Steps from `given_layout` to the values over their scales."""
+    scale = scale_steps(scheme) if scheme.scale else []
+    front = [UnpackNumbers(scheme), *scale, *_reciprocal_steps(scheme)]
+    return [*front, TimesReciprocal(scheme, front[-1].o.shape())]
+
+
 def scaled_steps(scheme: Scaled) -> tuple[list[Step], Step]:
     """Steps from `given_layout`, and the one that rounds, to `encoded_layout`.
 
     With stochastic rounding the last step takes the random words too.
     """
-    scale = scale_steps(scheme) if scheme.scale else []
-    front = [UnpackNumbers(scheme), *scale, *_reciprocal_steps(scheme)]
-    multiply = TimesReciprocal(scheme, front[-1].o.shape())
-    products = multiply.o.shape()
+    front = product_steps(scheme)
+    products = front[-1].o.shape()
     place: list[Step] = [PlaceProducts(scheme, products)]
     if scheme.shifts:
         place = shifted_steps(scheme, products)
     shift = ShiftSignificands(scheme, place[-1].o.shape())
-    return [*front, multiply, *place, shift], RoundMagnitudes(scheme, shift.o.shape())
+    return [*front, *place, shift], RoundMagnitudes(scheme, shift.o.shape())

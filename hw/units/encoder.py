@@ -22,6 +22,7 @@ from axs6.hw.encoder.modes import MODES, encoder_mode, lane_codes
 from axs6.hw.encoder.stochastic import StochasticEncoder
 from axs6.hw.units.blocks import block_items
 from axs6.hw.units.encoder_corners import (
+    as_values,
     boundary_rows,
     exponent_rows,
     lane_rows,
@@ -55,10 +56,8 @@ def encoder_items(items: Fields, parameters: Parameters) -> Items:
         bad = ~(np.isfinite(given) & (given > 0))
         given = np.where(bad, np.float32(1), given)
         fmt = replace(fmt, levels=(*fmt.blocked, Level(fmt.outer[0].scale, CHANNEL)))
-    numpy_dtype = {"fp32": np.float32, "fp16": np.float16, "bf16": np.uint16}[dtype.name]
-    values = np.where(bad[:, None], 0, bits).astype(f"u{dtype.width // 8}").view(numpy_dtype)
     blocks = encode(
-        values,
+        as_values(dtype, np.where(bad[:, None], 0, bits)),
         fmt,
         rounding=parameters["rounding"],
         mode=parameters["mode"],

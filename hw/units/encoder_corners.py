@@ -3,14 +3,21 @@
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import BlockFormat, Element, Float, Rule
+from axs6.golden.formats import BlockFormat, Element, Float, Rule, Selected
 
 NEAR = np.array([-1, 0, 1, 2])
 """Patterns around the one at a boundary or just below it."""
+
+
+def as_values(dtype: Float, patterns: NDArray[np.integer]) -> NDArray[Any]:
+    """Patterns of a dtype as `axs6.golden.encode` takes them."""
+    kind = {"fp32": np.float32, "fp16": np.float16, "bf16": np.uint16}[dtype.name]
+    return patterns.astype(f"u{dtype.width // 8}").view(kind)
 
 
 def special_patterns(dtype: Float) -> NDArray[np.int64]:
@@ -180,6 +187,8 @@ def scale_rows(fmt: BlockFormat, element: Element, dtype: Float) -> NDArray[np.i
 
 def boundaries(element: Element) -> list[Fraction]:
     """Positive elements, midpoints of neighbours, and where values saturate."""
+    if isinstance(element, Selected):
+        return sorted({bound for part in element.parts for bound in boundaries(part)})
     integers = np.asarray(element.integers)
     found = set()
     for sign in (1, -1) if element.listed else (1,):

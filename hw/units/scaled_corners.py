@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from axs6.golden.factors import Factor
 from axs6.golden.finite import Largest
-from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real
+from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real, Selected
 from axs6.golden.scaling import as_bf16, real_values
 from axs6.hw.core.layouts import outer_names
 from axs6.hw.units.encoder_corners import boundaries, near, special_patterns
+from axs6.hw.units.selected_corners import nearly_equal_rows
 from axs6.hw.units.unit import Items
 
 OUTER = np.array(
@@ -56,6 +57,9 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         turns = np.resize(NO_SCALE, len(windows))
         parts.append((turns, windows))
     parts.append(_at_random_boundaries(fmt, dtype, lanes))
+    if isinstance(fmt.element, Selected):
+        equal = nearly_equal_rows(fmt, dtype, lanes)
+        parts.append((np.full(len(equal), OUTER[0]), equal))
     scales, values = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
     return {**dict.fromkeys(outer_names(fmt), scales), "values": values}
 

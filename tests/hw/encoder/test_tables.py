@@ -73,12 +73,6 @@ def test_a_negative_side_with_the_bounds_of_the_other_is_caught(
     assert found.startswith("block.codes")
 
 
-def test_a_choice_between_two_elements_is_refused() -> None:
-    message = "encoder has no hardware for a choice between two elements, which if4 has"
-    with pytest.raises(ValueError, match=message):
-        find("encoder").build(format="if4")
-
-
 def test_a_choice_of_the_scale_is_refused() -> None:
     message = "choice_encoder has no hardware for the elements or scales of table-2:-1:0:1_e8m0_t8"
     with pytest.raises(ValueError, match=message):
