@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import BF16, FP32, ROW_FORMATS, BlockFormat, Float
+from axs6.golden.formats import BF16, FP32, ROW_FORMATS, BlockFormat, Float, Real
 from axs6.golden.rounding import Rounding
 from axs6.hw.core.layouts import outer_names, scale_names
 from axs6.hw.encoder.encoder import encoded
@@ -110,8 +110,10 @@ def _outer(fmt: BlockFormat, pattern: int, count: int) -> Items:
 @cache
 def first_maxima(encoder: Enumerated, outer: int) -> Sequence[int]:
     """The first maximum of each scale that a block may have under an outer one."""
-    items = alone(encoder, outer)
-    name, *_ = scale_names(ROW_FORMATS[encoder.format])
+    items, fmt = alone(encoder, outer), ROW_FORMATS[encoder.format]
+    name, *_ = scale_names(fmt)
     codes: NDArray[np.integer] = find("encoder").golden(items, encoder.parameters)[f"block.{name}"]
-    _, first = np.unique(codes, return_index=True)
+    scale = fmt.blocked[-1].scale
+    numbers = scale.number(codes) if isinstance(scale, Real) else codes
+    _, first = np.unique(numbers, return_index=True)
     return sorted(first.tolist())

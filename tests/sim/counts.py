@@ -54,7 +54,7 @@ def multiplied(definition: Definition) -> bool:
 
 def encoded(definition: Definition) -> bool:
     """Whether there is an encoder."""
-    return signed(definition) and definition.second is None
+    return signed(definition)
 
 
 def in_blocks(definition: Definition) -> list[Level]:
