@@ -33,6 +33,7 @@ from catalogue.depends import (
     SKY130,
     TORCH_BITS,
     compared_units,
+    encoders,
     in_formats,
 )
 
@@ -45,12 +46,8 @@ COMPARES = ("pyosys", "scikit-learn", "torch")
 """Packages that it measures with."""
 
 ENCODERS = (
-    *(("encoder", {"format": name, "dtype": "bf16"}) for name in FOUR_BITS),
-    *(
-        ("choice_encoder", {"format": f"{name}_{choice}", "dtype": "bf16"})
-        for choice, names in CHOSEN.items()
-        for name in names
-    ),
+    *encoders(FOUR_BITS),
+    *encoders(f"{name}_{choice}" for choice, names in CHOSEN.items() for name in names),
     ("hadamard", {"block": 32, "dtype": "bf16"}),
 )
 """Encoders of 4-bit formats, plain and with a choice of the scale, and a rotation."""

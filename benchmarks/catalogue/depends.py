@@ -1,12 +1,20 @@
 """Sources of figures, and the formats and designs that figures measure."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from digests import ROOT
 
-from axs6.golden.formats import CATALOG, ROW_FORMATS, Exponent, Rule, Shift
+from axs6.golden.formats import (
+    CATALOG,
+    ROW_FORMATS,
+    Exponent,
+    Rule,
+    ScaleChoice,
+    Shift,
+    block_format,
+)
 from axs6.hw.decoder.plan import decoded
 from axs6.hw.dot.shape import multiplied
 from axs6.hw.encoder.encoder import encoded
@@ -170,6 +178,15 @@ def compared_units(names: Sequence[str]) -> tuple[tuple[str, dict[str, str]], ..
     )
 
 
+def encoders(names: Iterable[str]) -> tuple[tuple[str, dict[str, str]], ...]:
+    """The encoders of formats; of those that choose a scale it is another unit."""
+    chosen = {name: block_format(name).choice is not ScaleChoice.MAX for name in names}
+    return tuple(
+        ("choice_encoder" if chooses else "encoder", {"format": name, "dtype": "bf16"})
+        for name, chooses in chosen.items()
+    )
+
+
 OVERVIEW = ("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4", "int8")
 """Formats of the table in README."""
 
@@ -194,7 +211,7 @@ FOUR_SHOWN = (
 
 FOUR_UNITS = (
     *compared_units(FOUR),
-    *(("choice_encoder", {"format": x, "dtype": "bf16"}) for x in FOUR if x not in CATALOG),
+    *encoders(name for name in FOUR if name not in CATALOG),
 )
 """The units of these formats."""
 
