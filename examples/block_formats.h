@@ -44,8 +44,8 @@ enum kind {
 
 /* A code of `bits` bits. Floats have a sign, but for unsigned ones, `exponent` bits of exponent and
    the rest of fraction; fixed-point codes count 2^exponent. Normal floats have no sign, a hidden one
-   in every code, and the bias 48. For a table `exponent` is its number, or that of the first of two
-   tables of which the sign bit of the finest scale selects one. */
+   in every code, and the bias 48. For a table `exponent` is its number; where the sign bit of the
+   finest scale selects one of two elements, it is that of the pair. */
 typedef struct {
     enum kind kind;
     int bits, exponent;
@@ -58,7 +58,7 @@ typedef struct {
     int32_t counts[16];
 } Table;
 
-enum { NF4, NF4_Q6, RAZER };
+enum { NF4, NF4_Q6, FIVE, MINUS_FIVE, SEVENTHS };
 
 static const Table TABLES[] = {
     {-27, {-134217728, -93441416, -70474112, -53004928, -38177076, -24799870, -12220529, 0,
@@ -66,6 +66,7 @@ static const Table TABLES[] = {
     {-6, {-64, -45, -34, -25, -18, -12, -6, 0, 5, 10, 16, 22, 28, 36, 46, 64}},
     {-1, {0, 1, 2, 3, 4, 6, 8, 12, 10, -1, -2, -3, -4, -6, -8, -12}},
     {-1, {0, 1, 2, 3, 4, 6, 8, 12, -10, -1, -2, -3, -4, -6, -8, -12}},
+    {1, {0, 3, 6, 9, 12, 15, 18, 21, 0, -21, -18, -15, -12, -9, -6, -3}}, /* 7 times 6/7 each */
 };
 
 /* A scale of groups of `group` values; 0: it stands before the blocks, that of a channel, the tensor
@@ -91,8 +92,22 @@ typedef struct {
 #define E4M3FNUZ {FLOAT, 8, 4, NO_MINUS_ZERO}
 #define E5M2FNUZ {FLOAT, 8, 5, NO_MINUS_ZERO}
 #define E2M1 {FLOAT, 4, 2, NONE}
+#define TABLE_OF(name) {TABLE, 4, name, NONE}
 #define MICRO {{E8M0, 16}, {{SHIFT, 1, 0, NONE}, 2}}
 #define VSQ {{FP32, 0}, {{INTEGER, 4, 0, NONE}, 16}}
+
+/* Two elements, by what their values are multiplied, and by what they are then divided. */
+typedef struct {
+    Code element[2];
+    unsigned times[2], divisor;
+} Pair;
+
+enum { IF4, RAZER };
+
+static const Pair PAIRS[] = {
+    {{E2M1, TABLE_OF(SEVENTHS)}, {7, 1}, 7},
+    {{TABLE_OF(FIVE), TABLE_OF(MINUS_FIVE)}, {1, 1}, 1},
+};
 
 static const Format FORMATS[] = {
     {"mx9", {SIGN_MAGNITUDE, 8, -6, NONE}, 16, 1, 2, MICRO},
@@ -126,10 +141,16 @@ static const Format FORMATS[] = {
     {"vsq8", {TWOS_COMPLEMENT, 8, 0, NONE}, 16, 1, 2, VSQ},
     {"nf4", {TABLE, 4, NF4, NONE}, 64, 1, 1, {{FP32, 64}}},
     {"nf4q6", {TABLE, 4, NF4_Q6, NONE}, 64, 1, 1, {{FP32, 64}}},
+    {"if4", {SELECTED, 4, IF4, NONE}, 16, 1, 2, {{FP32, 0}, {E4M3, 16}}},
     {"razer", {SELECTED, 4, RAZER, NONE}, 16, 1, 2, {{FP32, 0}, {E4M3, 16}}},
 };
 
 enum { LARGEST_BLOCK = 128 };
+
+/* By what the numbers that stand for values here are divided. */
+static unsigned divisor_of(const Format *format) {
+    return format->element.kind == SELECTED ? PAIRS[format->element.exponent].divisor : 1;
+}
 
 static int bias_of(Code code) {
     if (code.kind == NORMAL_FLOAT) return 48;
@@ -162,11 +183,16 @@ static Number value_of(Code code, uint32_t bits) {
         return bits == 2 * top - 1 ? NAN_NUMBER : number(0, 1, (int)bits - (int)(top - 1));
     case SHIFT: return number(0, 1, -(int)bits);
     case SIGN_MAGNITUDE: return number((bits & top) != 0, bits & (top - 1), code.exponent);
-    case TABLE:
-    case SELECTED: {
-        const Table *table = &TABLES[code.exponent + (int)(bits >> 4)];
-        int32_t count = table->counts[bits & 15];
+    case TABLE: {
+        const Table *table = &TABLES[code.exponent];
+        int32_t count = table->counts[bits];
         return number(count < 0, (uint64_t)labs(count), table->exponent);
+    }
+    case SELECTED: {
+        const Pair *pair = &PAIRS[code.exponent];
+        int second = (int)(bits >> code.bits & 1);
+        Number times = number(0, pair->times[second], 0);
+        return product(times, value_of(pair->element[second], bits & (2 * top - 1)));
     }
     case TWOS_COMPLEMENT:
         return number((bits & top) != 0, bits & top ? 2 * top - bits : bits, code.exponent);
@@ -191,7 +217,7 @@ static uint32_t number_of(const Format *format, int level, uint32_t bits, uint32
     return bits ^ *selected << (format->level[level].code.bits - 1);
 }
 
-/* The values of one block, scales of channels and the tensor before it. */
+/* The values of one block times its divisor, scales of channels and the tensor before it. */
 static void values_of(const Format *format, const uint8_t *bytes, Number *values) {
     int position = 0, has_zero = format->element.kind == UNSIGNED;
     uint32_t zero = 0, selected[LARGEST_BLOCK];
@@ -235,6 +261,14 @@ static uint64_t rounded(uint64_t magnitude, int shift, int nearest) {
     uint64_t result = magnitude >> -shift, rest = magnitude & (((uint64_t)1 << -shift) - 1);
     uint64_t half = (uint64_t)1 << (-shift - 1);
     return result + (nearest && (rest > half || (rest == half && (result & 1))));
+}
+
+/* A number over a divisor in 60 bits or more, of which the lowest says whether others follow. */
+static Number over(Number x, unsigned divisor) {
+    if (divisor < 2 || x.kind != FINITE || !x.magnitude) return x;
+    int left = 63 - length_of(x.magnitude);
+    uint64_t quotient = (x.magnitude << left) / divisor, rest = (x.magnitude << left) % divisor;
+    return number(x.negative, quotient << 1 | !!rest, x.exponent - left - 1);
 }
 
 static uint32_t fp32_of(Number x) {

@@ -113,7 +113,7 @@ static int has_value(Code code, uint32_t bits, const char *pattern) {
     return same(value_of(code, bits), wanted);
 }
 
-/* name code -> value */
+/* name code -> value, times the divisor */
 static int check_element(const Format *format, char **f) {
     return has_value(format->element, (uint32_t)strtoul(f[1], NULL, 16), f[3]);
 }
@@ -126,7 +126,7 @@ static int check_scale(const Format *format, char **f) {
     return has_value(format->level[level].code, number_of(format, level, bits, &selected), f[4]);
 }
 
-/* name a b -> sum exponent */
+/* name a b -> sum exponent, times the square of the divisor */
 static int check_dot(const Format *format, char **f) {
     static uint8_t bytes[BYTES];
     Number values[2][LARGEST_BLOCK];
@@ -184,7 +184,7 @@ static int check_encode(const Format *format, char **f) {
         memcpy(block + outer, packed + at, (size_t)length);
         values_of(format, block, x);
         for (int i = 0; i < count; i++, decoded += *decoded == ',')
-            right &= fp32_of(x[i]) == strtoul(decoded, &decoded, 16);
+            right &= fp32_of(over(x[i], divisor_of(format))) == strtoul(decoded, &decoded, 16);
     }
     return right && at == size && !*decoded;
 }

@@ -226,6 +226,7 @@ def test_the_c_example_gives_the_vectors_of_formats(check_formats: Reader) -> No
         Case("mxfp8_e5m2/encode.txt", "nan_or_infinite nearest propagate", 5),
         Case("mx6/encode.txt", "next_to_a_midpoint toward_zero", 5),
         Case("nvfp4/encode.txt", "random nearest", 6),
+        Case("if4/encode.txt", "random nearest", 6),
     ],
 )
 def test_the_c_example_finds_a_wrong_character_in_a_format(

@@ -44,9 +44,7 @@ from axs6.golden.vectors.subject import (
     WordKind,
 )
 
-NAMES: Final = tuple(
-    name for name, fmt in CATALOG.items() if not fmt.has_modes and fmt.element.divisor == 1
-)
+NAMES: Final = tuple(name for name, fmt in CATALOG.items() if not fmt.has_modes)
 """Formats with a folder in the repository: those of the catalog but AXS-6, which has its own."""
 
 CASES: Final = 24
@@ -59,24 +57,23 @@ Answer = tuple[Any, ...]
 class FormatVectors:
     """The vectors of a format.
 
+    Of elements with a divisor D, which are no multiples of a power of two, there are the values
+    times D, and the dot products times D^2.
+
     Args:
         fmt: the format, as the golden model has it.
         count: random cases of encoding; there are three times as many dot products.
 
     Raises:
-        ValueError: blocks of the format have modes, or its elements are no multiples of a power
-            of two.
+        ValueError: blocks of the format have modes.
     """
 
     fmt: BlockFormat
     count: int = CASES
 
     def __post_init__(self) -> None:
-        if self.fmt.has_modes or self.fmt.element.divisor != 1:
-            raise ValueError(
-                "vectors of formats need blocks without modes, and elements that are multiples of "
-                f"a power of two, unlike {self.name}"
-            )
+        if self.fmt.has_modes:
+            raise ValueError(f"vectors of formats need blocks without modes, unlike {self.name}")
 
     @property
     def name(self) -> str:
@@ -113,8 +110,8 @@ class FormatVectors:
 
     @property
     def _least(self) -> int:
-        """The code of the smallest positive element."""
-        integers = self.fmt.element.integers
+        """The code of the smallest positive element, of the first one of a selection."""
+        integers = self.fmt.element.integers[: 1 << self.fmt.element.width]
         return int(np.argmax(integers == integers[integers > 0].min()))
 
     # Elements
@@ -122,13 +119,22 @@ class FormatVectors:
     def _elements(self) -> Subject:
         return self._subject(
             "elements",
-            "every code of an element, and its value",
+            f"every code of an element, and {self._times(1)}its value",
             {"code": PATTERN},
             {"value": PATTERN},
             self._element_cases,
-            lambda code: (pattern_of(self._values[code]),),
-            lambda code: self._decoded(code, [neutral(level) for level in self.levels]),
+            lambda code: (pattern_of(self._multiplied(self._values[code], 1)),),
+            self._element_by_golden,
         )
+
+    def _times(self, power: int) -> str:
+        """The words for the factor of values or of products, if there is one."""
+        factor = self.fmt.element.divisor**power
+        return f"{factor} times " if factor > 1 else ""
+
+    def _multiplied(self, value: Value, power: int) -> Value:
+        """An exact value times a power of the divisor."""
+        return value * self.fmt.element.divisor**power if isinstance(value, Fraction) else value
 
     @property
     def _values(self) -> tuple[Value, ...]:
@@ -144,8 +150,16 @@ class FormatVectors:
                 name = "nan" if value is NotANumber.NAN else "infinity"
             yield Case(name, {"code": code})
 
-    def _decoded(self, code: int, scales: Sequence[int], of_unit: bool = False) -> Answer:
-        """The decoded value of a code by the golden model, times these scales, as FP32."""
+    def _element_by_golden(self, code: int) -> Answer:
+        value = self._decoded(code, [neutral(level) for level in self.levels])
+        if np.isfinite(value) and value:  # the float64 number nearest to the element
+            exact = round(Fraction(value) / self.fmt.element.unit) * self.fmt.element.unit
+            assert float(exact) == value
+            value = float(exact * self.fmt.element.divisor)
+        return _pattern(value)
+
+    def _decoded(self, code: int, scales: Sequence[int]) -> float:
+        """The decoded value of a code by the golden model, times these scales."""
         zero = (
             0
             if any(isinstance(x.scale, Real) and x.scale.zero_point for x in self.levels)
@@ -159,13 +173,7 @@ class FormatVectors:
             selected |= every[-1][0] >> (finest.bits - 1)
             every[-1] = tuple(scale | selected << (finest.bits - 1) for scale in every[-1])
         block = Block(tuple(every), (own,) * self.fmt.block, zero)
-        value = decode(as_blocks([block], self.fmt), np.float64).ravel()[0]
-        if of_unit:
-            which = own | selected << element.width
-            value = value / float(int(element.integers[which]) * element.unit)
-        bits = int(np.float32(value).view(np.uint32))
-        assert np.isnan(value) or np.float32(value) == value
-        return (bits,)
+        return float(decode(as_blocks([block], self.fmt), np.float64).ravel()[0])
 
     # Scales
 
@@ -204,7 +212,9 @@ class FormatVectors:
     def _scale_by_golden(self, level: int, code: int) -> Answer:
         scales = [neutral(x) for x in self.levels]
         scales[level] = code
-        return self._decoded(self._least, scales, of_unit=True)
+        element = self.fmt.element  # the largest one is a float64 number
+        largest = float(int(element.integers[element.largest_code]) * element.unit)
+        return _pattern(self._decoded(element.largest_code, scales) / largest)
 
     # Encoded blocks
 
@@ -303,7 +313,7 @@ class FormatVectors:
     def _dot(self) -> Subject:
         return self._subject(
             "dot",
-            "pairs of packed blocks, and their exact dot products",
+            f"pairs of packed blocks, and {self._times(2)}their exact dot products",
             {"a": BYTES, "b": BYTES},
             {"sum": WORD, "exponent": NUMBER},
             self._dot_cases,
@@ -392,17 +402,24 @@ class FormatVectors:
 
     def _dot_by_definition(self, a: bytes, b: bytes) -> Answer:
         left, right = (unpacked(data, self.definition) for data in (a, b))
-        return exact_sum(exact_dot.block_dot(left, right, self.definition, self.definition))
+        found = exact_dot.block_dot(left, right, self.definition, self.definition)
+        return exact_sum(self._multiplied(found, 2))
 
     def _dot_by_golden(self, a: bytes, b: bytes) -> Answer:
         left, right = (unpack(data, (1, self.fmt.block), self.fmt) for data in (a, b))
         if np.isfinite(decode(left)).all() and np.isfinite(decode(right)).all():
             sums, exponents = block_dot(left, right)
-            unit = block_dot_unit(self.fmt, self.fmt)
+            unit = block_dot_unit(self.fmt, self.fmt) * self.fmt.element.divisor**2
             terms = zip(sums.ravel().tolist(), exponents.ravel().tolist(), strict=True)
             return exact_sum(sum((p * unit * Fraction(2) ** e for p, e in terms), Fraction(0)))
         bits = int(matmul(left, right, "exact").view(np.uint32)[0, 0])
         return exact_sum(float_value(bits, FP32))
+
+
+def _pattern(value: float) -> Answer:
+    """A value that FP32 holds, or NaN, as FP32."""
+    assert np.isnan(value) or np.float32(value) == value
+    return (int(np.float32(value).view(np.uint32)),)
 
 
 def neutral(level: Level) -> int:

@@ -33,9 +33,9 @@ def tab(browser: Any) -> Any:
 
 def wrong_cases(tab: Any, name: str, kind: str) -> list[str]:
     text = (VECTORS / "formats" / name / f"{kind}.txt").read_text()
-    return tab.evaluate(
-        f"([text, fmt]) => {SHARES[kind]}(text, fmt)", [text, describe(CATALOG[name])]
-    )
+    fmt = CATALOG[name]
+    call = f"([text, fmt, divisor]) => {SHARES[kind]}(text, fmt, divisor)"
+    return tab.evaluate(call, [text, describe(fmt), fmt.element.divisor])
 
 
 @pytest.mark.parametrize("name", WITH_VECTORS)

@@ -14,13 +14,15 @@ function wrongArrays(text, description) {
   });
 }
 
-function wrongElements(text, description) {
+function wrongElements(text, description, divisor) {
   const { element } = formatOf(description);
   return wrongLines(text, ([word]) => {
     const code = parseInt(word, 16);
     const [own, selected] = [code % 2 ** element.width, code >> element.width];
     const chosen = element.parts?.[selected] ?? element;
-    return patternsOf([elementValue(own, chosen, null)]);
+    const value = elementValue(own, chosen, null);
+    const { kind, magnitude } = value;
+    return patternsOf([kind === "number" ? { ...value, magnitude: times(magnitude, whole(divisor)) } : value]);
   });
 }
 
