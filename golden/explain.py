@@ -127,7 +127,16 @@ def number(x: Fraction | NotANumber) -> str:
 
 
 def values(element: Element) -> list[tuple[str, int, str]]:
-    """Some codes: what each is, the code, and its value; in order of the codes."""
+    """Some codes: what each is, the code, and its value; in order of the codes.
+
+    Those of a selection have the bit above them that selects an element.
+    """
+    if isinstance(element, Selected):
+        return [
+            (what, code | which << element.width, value)
+            for which, part in enumerate(element.parts)
+            for what, code, value in values(part)
+        ]
     if isinstance(element, ValueTable):
         return _entries(element)
     top, sign = element.largest_code, element.sign_bit

@@ -110,6 +110,13 @@ def test_values_of_fixed_elements() -> None:
     ]
 
 
+def test_values_of_a_selection_have_the_bit_that_selects() -> None:
+    found = values(block_format("if4").element)
+    assert [code >> 4 for _, code, _ in found] == [0] * 6 + [1] * 16
+    of_codes = {code: value for _, code, value in found}
+    assert [of_codes[code] for code in (0x01, 0x08, 0x11, 0x18)] == ["0.5", "-0", "6/7", "0"]
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
