@@ -16,15 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.check.exact import floats
-from axs6.golden.check.exact.encode import (
-    FP32_LARGEST,
-    Rounding,
-    exponent_code,
-    listed_code,
-    rounded,
-)
 from axs6.golden.check.exact.floats import Special, float_value, floor_log2, power
 from axs6.golden.check.exact.formats import Definition, Exponent, Shift, negated
+from axs6.golden.check.exact.rounding import Rounding, listed_code, rounded
+from axs6.golden.check.exact.scales import FP32_LARGEST, exponent_code
 from axs6.proof.one_value import Ranges
 
 SAMPLES = 256

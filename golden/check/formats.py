@@ -15,8 +15,9 @@ from axs6.golden.check.cases.inputs import KINDS, InputKind, Patterns
 from axs6.golden.check.comparison import Comparison, Model
 from axs6.golden.check.exact import formats as definitions
 from axs6.golden.check.exact.blocks import Block, decode_bits, pack_block, pack_outer
-from axs6.golden.check.exact.encode import NEAREST, Rounding, encode
+from axs6.golden.check.exact.encode import encode
 from axs6.golden.check.exact.floats import BF16, FP32, FP64
+from axs6.golden.check.exact.rounding import NEAREST, Rounding
 from axs6.golden.check.subjects import CheckedFormat, as_blocks, as_rows, plain
 from axs6.golden.formats import CATALOG, BlockFormat
 from axs6.golden.rounding import RANDOM_BITS_MAX

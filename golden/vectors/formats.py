@@ -15,6 +15,7 @@ from axs6.golden.check.exact import encode as encoder
 from axs6.golden.check.exact.blocks import Block, decode_bits, pack_block, pack_outer, scale_value
 from axs6.golden.check.exact.floats import FP32, Value, float_value
 from axs6.golden.check.exact.formats import Definition
+from axs6.golden.check.exact.rounding import Rounding
 from axs6.golden.check.subjects import as_blocks, definition_of
 from axs6.golden.decode import decode
 from axs6.golden.dot import block_dot, block_dot_unit, matmul
@@ -286,7 +287,7 @@ class FormatVectors:
     ) -> Answer:
         patterns = np.array(values, np.uint64).reshape(rows, -1)
         exactly = format_cases.values(inputs.KINDS[0], patterns)
-        chosen = encoder.Rounding(rounding)
+        chosen = Rounding(rounding)
         blocks = encoder.encode(exactly, self.definition, chosen, nonfinite=nonfinite)
         packed = pack_outer(blocks, self.definition)
         packed += b"".join(pack_block(block, self.definition) for row in blocks for block in row)

@@ -6,26 +6,20 @@ from the model that `validate` compares with this one.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, floor, prod
+from math import floor
 from typing import Final, NamedTuple
 
 from axs6.golden.check.exact.blocks import Block, scale_value, tiled
 from axs6.golden.check.exact.floats import (
-    BF16,
-    FP32,
     FP32_NAN,
     Special,
     Value,
-    float_value,
-    floor_log2,
     power,
-    round_to_float,
 )
 from axs6.golden.check.exact.formats import (
     Definition,
     Element,
     Exponent,
-    Integer,
     Level,
     Real,
     negated,
@@ -34,52 +28,26 @@ from axs6.golden.check.exact.formats import (
     real_range,
     real_value,
 )
+from axs6.golden.check.exact.rounding import (
+    NEAREST,
+    Rounding,
+    counted,
+    fp32,
+    listed_code,
+    rounded,
+)
+from axs6.golden.check.exact.scales import (
+    FP32_LARGEST,
+    GroupEncoding,
+    ScalesAbove,
+    divide,
+    find_scale,
+    held,
+    quotient,
+    under,
+)
 
-FP32_LARGEST: Final = power(128) - power(104)
 INFINITE: Final = (Special.INFINITY, Special.NEGATIVE_INFINITY)
-
-
-class Rounding(NamedTuple):
-    """How a value between two codes is rounded.
-
-    Args:
-        name: "nearest", "toward_zero" or "stochastic".
-        bits: width of the random integers of "stochastic".
-    """
-
-    name: str = "nearest"
-    bits: int = 0
-
-
-NEAREST: Final = Rounding()
-
-
-class _Above(NamedTuple):
-    """The scales above a group.
-
-    Args:
-        factors: the real and integer scales, coarse to fine.
-        reciprocal: r, FP32, of all of them; an infinity where it overflows.
-        exponent: of the power of two.
-        top: floor(log2 amax) of the group above.
-    """
-
-    factors: tuple[Fraction, ...] = ()
-    reciprocal: Value = Fraction(1)
-    exponent: int = 0
-    top: int = 0
-
-
-class _Encoding(NamedTuple):
-    """A format, how to round, and what is found so far, group by group."""
-
-    definition: Definition
-    rounding: Rounding
-    propagate: bool
-    given: Fraction | None
-    scales: list[list[int]]
-    codes: list[int]
-    zero_points: list[int]
 
 
 def encode(
@@ -123,8 +91,8 @@ def encode(
     lanes = [grid[row][at] if row < len(rows) else BELOW for row, at in places]
     levels = definition.levels[::-1]
     sizes = [_group_size(level, definition, len(lanes), columns * size) for level in levels]
-    found = _Encoding(definition, rounding, propagate, given, [[] for _ in levels], [], [])
-    _encode_group(lanes, levels, tuple(sizes), _Above(), found)
+    found = GroupEncoding(definition, rounding, propagate, given, [[] for _ in levels], [], [])
+    _encode_group(lanes, levels, tuple(sizes), ScalesAbove(), found)
     blocks = {
         places[number * size]: _block(found, sizes, number) for number in range(len(lanes) // size)
     }
@@ -144,7 +112,7 @@ def _group_size(level: Level, definition: Definition, tensor: int, channel: int)
     return tensor if level.group == "tensor" else channel
 
 
-def _block(found: _Encoding, sizes: Sequence[int], number: int) -> Block:
+def _block(found: GroupEncoding, sizes: Sequence[int], number: int) -> Block:
     block = found.definition.block
     start = number * block
     scales = tuple(
@@ -186,8 +154,8 @@ def _encode_group(
     lanes: Sequence[_Lane],
     levels: Sequence[Level],
     sizes: Sequence[int],
-    above: _Above,
-    found: _Encoding,
+    above: ScalesAbove,
+    found: GroupEncoding,
 ) -> None:
     """Append the scales within a group and its codes."""
     if not levels:
@@ -200,10 +168,10 @@ def _encode_group(
             _encode_with_zero_point(group, levels[0], found)
             continue
         top = max(abs(lane.number) for lane in group)
-        code, within = _scale(levels, top, above, found)
+        code, within = find_scale(levels, top, above, found)
         if len(levels) == 1 and found.definition.choice != "max":
             code = _chosen(code, group, above, found)
-            within = _under(levels[0], code, above)
+            within = under(levels[0], code, above)
         begun = len(found.codes)
         if len(levels) == 1 and found.definition.second:
             code |= _selected(group, levels[0], within, found) << (levels[0].bits - 1)
@@ -223,7 +191,7 @@ def _nan_code(level: Level) -> int | None:
     return None
 
 
-def _nan_scale(levels: Sequence[Level], lanes: Sequence[_Lane], found: _Encoding) -> int | None:
+def _nan_scale(levels: Sequence[Level], lanes: Sequence[_Lane], found: GroupEncoding) -> int | None:
     """NaN as the group's scale, if a value needs it and no finer scale has it."""
     if not found.propagate or any(_nan_code(level) is not None for level in levels[1:]):
         return None
@@ -238,52 +206,13 @@ def _own_code(x: Special, element: Element) -> int | None:
     return element.nan if x is Special.NAN else element.codes.get(x)
 
 
-def _scale(
-    levels: Sequence[Level], top: Fraction, above: _Above, found: _Encoding
-) -> tuple[int, _Above]:
-    """The code of a group's scale, and what the scales say to what is within the group."""
-    level = levels[0]
-    if isinstance(level, Real):
-        code = _real(levels, top, above, found)
-        s = real_value(code, level)
-        assert isinstance(s, Fraction)
-        return code, _divided(above, s, level)
-    if isinstance(level, Integer):
-        quotient = top / (found.definition.element.largest * prod(above.factors))
-        code = min(max(ceil(quotient), 1), 2**level.bits - 1)
-        return code, _divided(above, Fraction(code), level)
-    top = _divide(top, above)
-    if isinstance(level, Exponent):
-        code = exponent_code(level, top, found.definition)
-        bias = 2 ** (level.bits - 1) - 1
-        return code, above._replace(exponent=code - bias, top=floor_log2(top) if top else 0)
-    code = 2**level.bits - 1
-    if not any(isinstance(x, Exponent) for x in found.definition.levels):
-        beyond = power(above.exponent - floor_log2(1 / found.definition.element.largest))
-        while code and top * power(code) >= beyond:
-            code -= 1
-    elif top:
-        code = min(above.top - floor_log2(top), code)
-    within = above._replace(exponent=above.exponent - code)
-    return code, within._replace(top=floor_log2(top)) if top else within
-
-
-def _under(level: Level, code: int, above: _Above) -> _Above:
-    """What the scales say to values whose finest scale has a code."""
-    s = scale_value(code, level)
-    assert isinstance(s, Fraction)
-    if isinstance(level, Exponent):
-        return above._replace(exponent=floor_log2(s))
-    return _divided(above, s, level)
-
-
-def _chosen(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -> int:
+def _chosen(code: int, lanes: Sequence[_Lane], above: ScalesAbove, found: GroupEncoding) -> int:
     """The code of the best scale of a group for which the rule gives a code."""
     (level, *_), candidates = found.definition.levels, [code]
     if found.definition.choice == "four-over-six":
         assert isinstance(level, Real)
         top = max(abs(lane.number) for lane in lanes)
-        candidates.append(_held(_quotient([level], top, above, found, Fraction(3, 2)), level))
+        candidates.append(held(quotient([level], top, above, found, Fraction(3, 2)), level))
     else:
         lowest = 0 if isinstance(level, Exponent) else 1
         if isinstance(level, Real):
@@ -297,15 +226,15 @@ def _chosen(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) 
     return max(candidates, key=lambda each: _merit(each, lanes, above, found))
 
 
-def _merit(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -> Fraction:
+def _merit(code: int, lanes: Sequence[_Lane], above: ScalesAbove, found: GroupEncoding) -> Fraction:
     """By how much a scale makes the sum of squares smaller, of values with 11 bits below a unit."""
     level, element = found.definition.levels[0], found.definition.element
-    within, unit, s = _under(level, code, above), element.unit, scale_value(code, level)
+    within, unit, s = under(level, code, above), element.unit, scale_value(code, level)
     assert isinstance(s, Fraction)
     bound = 2 * power(element.counts[-1].bit_length()) - power(-11)
     total = Fraction(0)
     for lane in lanes:
-        v = _divide(abs(lane.number), within) / power(within.exponent)
+        v = divide(abs(lane.number), within) / power(within.exponent)
         q: Fraction | int
         if element.listed:
             value = element.values[listed_code(v, lane.number < 0, element)]
@@ -317,7 +246,9 @@ def _merit(code: int, lanes: Sequence[_Lane], above: _Above, found: _Encoding) -
     return s**2 * total
 
 
-def _selected(lanes: Sequence[_Lane], level: Level, within: _Above, found: _Encoding) -> int:
+def _selected(
+    lanes: Sequence[_Lane], level: Level, within: ScalesAbove, found: GroupEncoding
+) -> int:
     """Which element a group has, by the merits of both; its codes are appended."""
     definition, elements = found.definition, (found.definition.element, found.definition.second)
     merits = []
@@ -325,7 +256,7 @@ def _selected(lanes: Sequence[_Lane], level: Level, within: _Above, found: _Enco
         assert element is not None
         total = Fraction(0)
         for lane in lanes:
-            v = _divide(abs(lane.number), within)
+            v = divide(abs(lane.number), within)
             w = floor(v / definition.unit * 2**11) * power(-11)
             bound = int(element.largest / definition.unit).bit_length()
             w = min(w, 2 * power(bound) - power(-11))
@@ -341,114 +272,9 @@ def _selected(lanes: Sequence[_Lane], level: Level, within: _Above, found: _Enco
     return int(second)
 
 
-def _real(levels: Sequence[Level], top: Fraction, above: _Above, found: _Encoding) -> int:
-    level = levels[0]
-    assert isinstance(level, Real)
-    if not above.factors and found.given is not None:
-        return real_code(found.given, level)
-    s = _quotient(levels, top, above, found)
-    return real_code(Fraction(1), level) if level.single and top == 0 else _held(s, level)
-
-
-def _quotient(
-    levels: Sequence[Level],
-    top: Fraction,
-    above: _Above,
-    found: _Encoding,
-    times: Fraction = Fraction(1),
-) -> Value:
-    """A real scale before it is rounded to its numbers."""
-    level, largest = levels[0], found.definition.element.largest
-    if isinstance(level, Real) and level.arithmetic == "bf16":
-        reciprocal = _bf16(1 / largest)
-        assert isinstance(reciprocal, Fraction)
-        s = _bf16(fp32(top * reciprocal))
-        return _fp32(s * times) if isinstance(s, Fraction) else s
-    s = _fp32(top / (found.definition.element.largest * _largest_factor(levels[1:], found)))
-    for factor in above.factors:
-        s = _fp32(s / factor) if isinstance(s, Fraction) else s
-    return _fp32(s * times) if isinstance(s, Fraction) else s
-
-
-def _held(s: Value, level: Real) -> int:
-    """The code of the real scale nearest to `s`."""
-    low, high = real_range(level)
-    if isinstance(s, Special):
-        s = high
-    return real_code(min(max(s, low), high), level)
-
-
-def _largest_factor(levels: Sequence[Level], found: _Encoding) -> Fraction:
-    """The largest factor of the next real or integer scale, 1 where there is none.
-
-    Where that may be 1.5 times larger, the largest power of two that still has a scale for it.
-    """
-    for level in levels[:1]:
-        if isinstance(level, Integer):
-            return Fraction(2**level.bits - 1)
-        if isinstance(level, Real):
-            largest = real_range(level)[1]
-            if len(levels) == 1 and found.definition.choice == "four-over-six":
-                return power(floor_log2(largest * 2 / 3))
-            return largest
-    return Fraction(1)
-
-
-def _divided(above: _Above, s: Fraction, level: Level) -> _Above:
-    r = above.reciprocal
-    if isinstance(level, Real) and level.arithmetic == "bf16":
-        r = _bf16(1 / s)
-    elif isinstance(r, Fraction):
-        r = _fp32(r / s)
-    return above._replace(factors=(*above.factors, s), reciprocal=r)
-
-
-def _divide(x: Fraction, above: _Above) -> Fraction:
-    """v = fp32(x * r); x itself where there is no real scale."""
-    if not above.factors or x == 0:
-        return x
-    if isinstance(above.reciprocal, Special):
-        return FP32_LARGEST
-    return fp32(x * above.reciprocal)
-
-
-def _bf16(x: Fraction) -> Value:
-    """BF16 value nearest to `x`, which may be an infinity."""
-    return float_value(round_to_float(x, BF16), BF16)
-
-
-def _fp32(x: Fraction) -> Value:
-    """FP32 value nearest to `x`, which may be an infinity."""
-    return float_value(round_to_float(x, FP32), FP32)
-
-
-def fp32(x: Fraction) -> Fraction:
-    """FP32 value nearest to `x`; the largest where that is an infinity."""
-    value = float_value(round_to_float(x, FP32, saturate=True), FP32)
-    assert isinstance(value, Fraction)
-    return value
-
-
-def exponent_code(level: Exponent, top: Fraction, definition: Definition) -> int:
-    """The code of the power of two of a group whose largest magnitude is `top`."""
-    if top == 0:
-        return 0
-    emax = -floor_log2(1 / definition.element.largest) - 1
-    if level.rule == "floor":
-        exponent = floor_log2(top) - emax
-    elif level.rule == "ceil":
-        exponent = -floor_log2(1 / top) - emax
-    elif level.rule == "even":
-        step = power(floor_log2(top) - definition.element.precision)
-        exponent = floor_log2(floor(top / step + Fraction(1, 2)) * step) - emax
-    else:
-        quotient = fp32(top / definition.element.largest)
-        exponent = -floor_log2(1 / quotient) if quotient else -(2**16)
-    bias = 2 ** (level.bits - 1) - 1
-    return min(max(exponent + bias, 0), 2**level.bits - (2 if level.nan else 1))
-
-
-def _element(lane: _Lane, above: _Above, found: _Encoding, element: Element | None = None) -> int:
+def _element(
+    lane: _Lane, above: ScalesAbove, found: GroupEncoding, element: Element | None = None
+) -> int:
     """The code of one value, in the element of the format or another."""
     element, value = element or found.definition.element, lane.value
     if value is Special.NAN:
@@ -462,7 +288,7 @@ def _element(lane: _Lane, above: _Above, found: _Encoding, element: Element | No
         return element.codes.get(value, other)
     place, v = len(element.magnitudes) - 1, power(256)
     if value not in INFINITE:
-        v = _divide(abs(lane.number), above) / power(above.exponent)
+        v = divide(abs(lane.number), above) / power(above.exponent)
     if element.listed:
         negative = value is Special.NEGATIVE_INFINITY or lane.number < 0
         return listed_code(v, negative, element, found.rounding, lane.word)
@@ -472,43 +298,7 @@ def _element(lane: _Lane, above: _Above, found: _Encoding, element: Element | No
     return element.codes[negated(magnitude) if lane.number < 0 else magnitude]
 
 
-def rounded(x: Fraction, element: Element, rounding: Rounding, word: int = 0) -> int:
-    """The place in an element's magnitudes of the one that `x` >= 0 is rounded to."""
-    if rounding.name == "nearest":
-        return element.nearest(x)
-    low = element.below(x)
-    if rounding.name == "toward_zero" or low == len(element.magnitudes) - 1:
-        return low
-    lower, upper = element.magnitudes[low : low + 2]
-    part = (x - lower) / (upper - lower)
-    return low + (floor(part * 2**rounding.bits) + word) // 2**rounding.bits
-
-
-def listed_code(
-    x: Fraction,
-    negative: bool,
-    element: Element,
-    rounding: Rounding = NEAREST,
-    word: int = 0,
-) -> int:
-    """The code of a listed value to which a magnitude is rounded, of its sign or 0.
-
-    A tie goes to the even code; if neither or both are even, to the smaller magnitude.
-    """
-    side = [(abs(value), code) for value, code in element.side(-1 if negative else 1)]
-    low = max(place for place, (value, _) in enumerate(side) if value <= x)
-    if low == len(side) - 1 or rounding.name == "toward_zero":
-        return side[low][1]
-    (lower, code), (upper, next_code) = side[low : low + 2]
-    if rounding.name == "nearest":
-        up = x - lower > upper - x
-        tie = x - lower == upper - x
-        return next_code if up or (tie and code % 2 == 1 and next_code % 2 == 0) else code
-    part = (x - lower) / (upper - lower)
-    return next_code if floor(part * 2**rounding.bits) + word >= 2**rounding.bits else code
-
-
-def _encode_with_zero_point(lanes: Sequence[_Lane], level: Real, found: _Encoding) -> None:
+def _encode_with_zero_point(lanes: Sequence[_Lane], level: Real, found: GroupEncoding) -> None:
     """Append scale, zero point and codes of a group of unsigned integers."""
     last = len(found.definition.element.values) - 1
     low = min(Fraction(0), *(lane.number for lane in lanes))
@@ -528,13 +318,3 @@ def _encode_with_zero_point(lanes: Sequence[_Lane], level: Real, found: _Encodin
     found.scales[0].append(code if nan is None else nan)
     found.zero_points.append(zero_point)
     found.codes.extend(codes if nan is None else [0] * len(lanes))
-
-
-def counted(x: Fraction, rounding: Rounding, word: int) -> int:
-    """The integer that `x` is rounded to."""
-    if rounding.name == "nearest":
-        return round(x)
-    magnitude = floor(abs(x))
-    if rounding.name == "stochastic":
-        magnitude = (floor(abs(x) * 2**rounding.bits) + word) // 2**rounding.bits
-    return -magnitude if x < 0 else magnitude
