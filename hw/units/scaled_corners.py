@@ -13,7 +13,8 @@ from axs6.golden.finite import Largest
 from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real, Selected
 from axs6.golden.scaling import as_bf16, real_values
 from axs6.hw.core.layouts import outer_names
-from axs6.hw.units.encoder_corners import boundaries, near, special_patterns
+from axs6.hw.units.encoder_corners import boundaries, lane_rows, near, special_patterns
+from axs6.hw.units.quotient_corners import outer_patterns, patterns_near, quotient_corners
 from axs6.hw.units.selected_corners import nearly_equal_rows
 from axs6.hw.units.unit import Items
 
@@ -27,7 +28,7 @@ NO_SCALE = np.array(
 )
 """Patterns that are no positive finite number."""
 
-AT_BOUNDARIES = 1 << 12
+AT_BOUNDARIES = 1 << 11
 """Blocks at random boundaries."""
 
 MANY = 1 << 8
@@ -48,7 +49,8 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
     windows = np.resize(special, (-(-len(special) // lanes), lanes))
     outer = OUTER if fmt.outer else OUTER[:1]
     parts: list[tuple[NDArray[Any], NDArray[np.int64]]]
-    parts = [(np.resize(outer, len(x)), x) for x in (alone, windows, windows[::-1])]
+    first = (alone, windows, windows[::-1], *lane_rows(dtype, lanes))
+    parts = [(np.resize(outer, len(x)), x) for x in first]
     parts += [(np.full(1, scale), np.zeros((1, lanes), np.int64)) for scale in outer]
     for scale in outer:
         for rows in _boundary_rows(fmt, dtype, lanes, scale.view(np.float32)):
@@ -56,6 +58,8 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
     if fmt.outer:
         turns = np.resize(NO_SCALE, len(windows))
         parts.append((turns, windows))
+        sizes = np.array([*map(float, boundaries(fmt.element))])
+        parts += quotient_corners(fmt, dtype, lanes, sizes)
     parts.append(_at_random_boundaries(fmt, dtype, lanes))
     if isinstance(fmt.element, Selected):
         equal = nearly_equal_rows(fmt, dtype, lanes)
@@ -146,7 +150,7 @@ def _at_random_boundaries(
     """
     rng = np.random.default_rng(13)
     shape = (AT_BOUNDARIES, lanes)
-    outer = _random_outer(rng, AT_BOUNDARIES) if fmt.outer else np.full(AT_BOUNDARIES, OUTER[0])
+    outer = outer_patterns(rng, AT_BOUNDARIES) if fmt.outer else np.full(AT_BOUNDARIES, OUTER[0])
     held = outer.astype(np.uint32).view(np.float32).astype(np.float64)
     sizes = np.array([*map(float, _bounds(fmt))])
     factors, maxima = _factors(fmt)
@@ -154,18 +158,9 @@ def _at_random_boundaries(
     values = held[:, None] * factors[which, None] * rng.choice(sizes, shape)
     rows = np.arange(AT_BOUNDARIES)
     values[rows, rng.integers(lanes, size=AT_BOUNDARIES)] = held * maxima[which]
-    patterns = _patterns(dtype, values) + rng.integers(-OFF, OFF, shape, endpoint=True)
+    patterns = patterns_near(dtype, values) + rng.integers(-OFF, OFF, shape, endpoint=True)
     signs = rng.integers(2, size=shape) << dtype.width - 1
     return outer, np.clip(patterns, 0, dtype.max_finite) | signs
-
-
-def _random_outer(rng: Generator, count: int) -> NDArray[np.int64]:
-    """FP32 patterns of positive numbers: of any size, near 1, and subnormal ones."""
-    bits, fractions = FP32.fraction_bits, rng.integers(0, FP32.smallest_normal, count)
-    near_one = (FP32.bias + rng.integers(-12, 12, count) << bits) | fractions
-    subnormal = 1 + (fractions >> rng.integers(bits, size=count))
-    anything = rng.integers(1, FP32.max_finite, count)
-    return np.choose(rng.integers(3, size=count), [anything, near_one, subnormal])
 
 
 def _factors(fmt: BlockFormat) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -188,16 +183,6 @@ def _factors(fmt: BlockFormat) -> tuple[NDArray[np.float64], NDArray[np.float64]
         for less in (0, 1)
     )
     return numbers, largest * (numbers + below) / 2
-
-
-def _patterns(dtype: Float, values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Patterns near magnitudes."""
-    with np.errstate(over="ignore"):
-        single = values.astype(np.float32).view(np.uint32).astype(np.int64)
-    if dtype.exponent_bits == FP32.exponent_bits:
-        return single >> FP32.width - dtype.width
-    with np.errstate(over="ignore"):
-        return values.astype(np.float16).view(np.uint16).astype(np.int64)
 
 
 def _number(dtype: Float, code: int) -> int:

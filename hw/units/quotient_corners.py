@@ -1,0 +1,161 @@
+"""Special cases of the divisions in encoders of scales that are real numbers and integers.
+
+A low digit of a quotient counts only where what follows from it is next to a number at which a code
+changes. The outer scale, which has more bits than the values, is chosen so that it is.
+"""
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real
+from axs6.golden.scaling import real_values
+
+EACH = 3 << 10
+"""Blocks of each kind."""
+
+OFF = 2
+"""Units in the last place of an outer scale by which a quotient misses its number, at most."""
+
+Numbers = NDArray[np.float64]
+Patterns = NDArray[np.int64]
+
+
+def outer_patterns(rng: Generator, count: int) -> Patterns:
+    """FP32 patterns of positive numbers: of any size, near 1, subnormal, powers of two, and at both
+    ends of the range, where fractions are zeros, ones, and one bit."""
+    bits, fractions = FP32.fraction_bits, rng.integers(0, FP32.smallest_normal, count)
+    near_one = (FP32.bias + rng.integers(-12, 12, count) << bits) | fractions
+    subnormal = 1 + (fractions >> rng.integers(bits, size=count))
+    anything = rng.integers(1, FP32.max_finite, count)
+    fields = rng.integers(-6, 6, count) % FP32.exponent_special
+    extremes = np.array([0, (1 << bits) - 1, *(1 << np.arange(bits))])
+    ends = np.maximum(fields << bits | rng.choice(extremes, count), 1)
+    powers = rng.integers(1, FP32.exponent_special, count) << bits
+    return np.choose(rng.integers(5, size=count), [anything, near_one, subnormal, powers, ends])
+
+
+def quotient_corners(
+    fmt: BlockFormat, dtype: Float, lanes: int, sizes: Numbers
+) -> list[tuple[Patterns, Patterns]]:
+    """Outer scales, and blocks whose quotients are those at which a code changes, or beside them.
+
+    Args:
+        fmt: a format with an outer scale. dtype: of the values. lanes: values of an item.
+        sizes: boundaries of the element, under scales of 1.
+
+    Returns:
+        Of each kind: that of the block's scale, and that of elements under the reciprocal.
+    """
+    rng = np.random.default_rng(17)
+    steps = _Steps(fmt)
+    kinds = [_at_elements(rng, steps, dtype, lanes, sizes)]
+    if fmt.blocked:
+        kinds.append(_at_scales(rng, steps, dtype, lanes, sizes))
+    return kinds
+
+
+class _Steps:
+    """The scale of a block as a function of its largest magnitude over the largest element.
+
+    `numbers` are scales, in order, and `bounds` the quotients between them, where it changes.
+    """
+
+    def __init__(self, fmt: BlockFormat) -> None:
+        self.largest = float(fmt.element.largest)
+        self.numbers, self.bounds = np.ones(1), np.zeros(0)
+        if not fmt.blocked:
+            return
+        scale = fmt.blocked[-1].scale
+        if isinstance(scale, Integer):
+            self.numbers = np.arange(1.0, scale.largest_code + 1)
+            self.bounds = self.numbers[:-1]
+            return
+        assert isinstance(scale, Real)
+        codes = np.arange(1, scale.largest_code + 1)  # one under another has 16 bits at most
+        self.numbers = real_values(scale.dtype, codes).astype(np.float64)
+        below = real_values(scale.dtype, codes - 1).astype(np.float64)
+        self.bounds = ((self.numbers + below) / 2)[1:]
+
+    def of(self, quotients: Numbers) -> Numbers:
+        """The scales of blocks with some quotients."""
+        return self.numbers[np.searchsorted(self.bounds, quotients)]
+
+    def bound(self, rng: Generator, count: int) -> Numbers:
+        """Random quotients at which the scale changes, and a tenth at its least and largest one."""
+        ends = self.numbers[[0, -1]]
+        anywhere = rng.choice(np.concatenate([ends, self.bounds]), count)
+        return np.where(rng.random(count) < 0.1, rng.choice(ends, count), anywhere)
+
+
+def _at_scales(
+    rng: Generator, steps: _Steps, dtype: Float, lanes: int, sizes: Numbers
+) -> tuple[Patterns, Patterns]:
+    """Outer scales under which a block's largest magnitude is where its scale changes."""
+    bounds = steps.bound(rng, EACH)
+    top = _near(rng, dtype, _held(outer_patterns(rng, EACH)) * steps.largest * bounds)
+    outer = _beside(rng, _numbers(dtype, top) / (steps.largest * bounds))
+    scales = _held(outer) * steps.of(bounds)
+    values = patterns_near(dtype, scales[:, None] * rng.choice(sizes, (EACH, lanes)))
+    values = np.minimum(values, top[:, None])
+    values[np.arange(EACH), rng.integers(lanes, size=EACH)] = top
+    return outer, values | rng.integers(2, size=values.shape) << dtype.width - 1
+
+
+def _at_elements(
+    rng: Generator, steps: _Steps, dtype: Float, lanes: int, sizes: Numbers
+) -> tuple[Patterns, Patterns]:
+    """Outer scales under which values in one lane are where their code changes, or in all lanes.
+
+    Another lane has the largest magnitude, which gives the block a random scale.
+    """
+    held, rows = _held(outer_patterns(rng, EACH)), np.arange(EACH)
+    factors = rng.choice(steps.numbers, EACH)
+    top = _near(rng, dtype, held * steps.largest * factors)
+    factors = steps.of(_numbers(dtype, top) / held / steps.largest)
+    bounds = rng.choice(sizes, (EACH, lanes))
+    focus = rng.integers(lanes, size=EACH)
+    value = _near(rng, dtype, held * factors * bounds[rows, focus])
+    outer = _beside(rng, _numbers(dtype, value) / (bounds[rows, focus] * factors))
+    values = patterns_near(dtype, (_held(outer) * factors)[:, None] * bounds)
+    values[rows, focus] = value
+    if len(steps.numbers) > 1:
+        values = np.minimum(values, top[:, None])
+        values[rows, (focus + rng.integers(1, lanes, EACH)) % lanes] = top
+    return outer, values | rng.integers(2, size=values.shape) << dtype.width - 1
+
+
+def _near(rng: Generator, dtype: Float, numbers: Numbers) -> Patterns:
+    """Patterns near positive numbers; half of them have few bits in their fractions."""
+    patterns = np.maximum(patterns_near(dtype, numbers), 1)
+    cut = patterns >> dtype.fraction_bits - 3 << dtype.fraction_bits - 3
+    return np.where((rng.random(len(patterns)) < 0.5) & (cut > 0), cut, patterns)
+
+
+def _beside(rng: Generator, numbers: Numbers) -> Patterns:
+    """FP32 patterns of numbers, or some units in the last place beside."""
+    with np.errstate(over="ignore"):
+        patterns = numbers.astype(np.float32).view(np.uint32).astype(np.int64)
+    off = rng.integers(-OFF, OFF, len(numbers), endpoint=True)
+    return np.clip(patterns + off, 1, FP32.max_finite)
+
+
+def _held(outer: Patterns) -> Numbers:
+    """Outer scales as they count: at least the least normal number."""
+    normal = np.maximum(outer, FP32.smallest_normal)
+    return normal.astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def patterns_near(dtype: Float, numbers: Numbers) -> Patterns:
+    """Patterns of positive numbers, held to finite ones."""
+    with np.errstate(over="ignore"):
+        if dtype.exponent_bits == FP32.exponent_bits:
+            single = numbers.astype(np.float32).view(np.uint32).astype(np.int64)
+            found = single >> FP32.width - dtype.width
+        else:
+            found = numbers.astype(np.float16).view(np.uint16).astype(np.int64)
+    return np.minimum(found, dtype.max_finite)
+
+
+def _numbers(dtype: Float, patterns: Patterns) -> Numbers:
+    return real_values(dtype, patterns.astype(np.uint32)).astype(np.float64)

@@ -1,0 +1,71 @@
+"""Corners of encoders that divide: quotients stand where a code changes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+
+from axs6.golden.formats import BF16, FP32, block_format
+from axs6.hw.fp32 import quotient
+from axs6.hw.units.encoder import ENCODER
+from axs6.hw.units.encoder_corners import boundaries
+from axs6.hw.units.quotient_corners import OFF, outer_patterns, quotient_corners
+
+from .test_formats import difference, planted
+
+__all__ = ["planted"]
+
+LANES = 8
+
+
+def changes(name: str, outer: Any, values: Any) -> float:
+    """The share of blocks whose codes change within some units in the last place of the scale."""
+    settings = ENCODER.parameters({"format": name, "block": LANES, "dtype": "bf16"})
+    found = []
+    for off in (-OFF - 1, OFF + 1):
+        near = np.clip(outer + off, 1, FP32.max_finite)
+        outputs = ENCODER.golden({"outer": near, "values": values}, settings)
+        codes = [x.reshape(len(outer), -1) for key, x in outputs.items() if "outer" not in key]
+        found.append(np.concatenate(codes, axis=1))
+    return float((found[0] != found[1]).any(axis=1).mean())
+
+
+@pytest.mark.parametrize("name", ["nvfp4", "vsq4", "int8"])
+def test_a_code_changes_within_some_units_of_the_outer_scale(name: str) -> None:
+    """In most blocks of each kind, and in few random ones; small outer scales count as one."""
+    fmt = block_format(name)
+    if fmt.blocked:
+        fmt = fmt.with_block(LANES)
+    sizes = np.array([*map(float, boundaries(fmt.element))])
+    kinds = quotient_corners(fmt, BF16, LANES, sizes)
+    assert len(kinds) == 1 + bool(fmt.blocked)
+    for outer, values in kinds:
+        assert changes(name, outer, values) > 0.4
+        assert changes(name, np.roll(outer, 1), values) < 0.1
+
+
+def test_outer_scales_have_both_ends_and_their_extreme_fractions() -> None:
+    outer = outer_patterns(np.random.default_rng(0), 1 << 14)
+    fields, fractions = outer >> FP32.fraction_bits, outer & FP32.smallest_normal - 1
+    for field in (0, 1, FP32.exponent_special - 1):
+        here = {*fractions[fields == field].tolist()}
+        assert here >= {1, FP32.smallest_normal - 1}
+        assert field == 0 or 0 in here
+    assert outer.min() > 0
+    assert outer.max() <= FP32.max_finite
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nvfp4", "int8"])
+def test_a_lost_digit_is_caught(name: str, planted: pytest.MonkeyPatch) -> None:
+    """The 24th of a quotient, which is nearly always rounded away."""
+
+    def lost(self: quotient.Collect, platform: object) -> Module:
+        m = right(self, platform)
+        m.d.comb += self.o.magnitude[3].eq(0)
+        return m
+
+    right = quotient.Collect.elaborate
+    planted.setattr(quotient.Collect, "elaborate", lost)
+    assert difference({"format": name, "dtype": "bf16", "block": LANES}) is not None
