@@ -36,8 +36,8 @@ def run(
 ) -> None:
     """Show the units and their parameters, or the named block formats or accumulators.
 
-    Columns of --formats: bits per value with scales, as packed bytes, and as 256 values in
-    lines of memory of 64 bytes; largest and smallest positive element and number of distinct elements, with
+    Columns of --formats: bits per value with scales, as packed bytes, and as 256 values in lines of
+    memory of 64 bytes; largest and smallest positive element and number of distinct elements, with
     scales of 1; binades between the largest and the smallest value of a block, and over all scales.
 
     Example: axs6 list --format mx9
