@@ -26,21 +26,15 @@ from axs6.hw.encoder.choice_numbers import (
 )
 from axs6.hw.encoder.feedback import OfLanes
 from axs6.hw.encoder.format_lanes import keep, passing_lane, sides
-from axs6.hw.encoder.scaled_lanes import TimesReciprocalLane, product_lane
-from axs6.hw.encoder.scaled_steps import (
+from axs6.hw.encoder.reciprocal_steps import (
     DivisionOperands,
-    Stage,
-    UnpackNumbers,
-    beside,
     fp32_normal,
-    half,
     normalise_reciprocal,
-    passing,
-    rounded_scale,
-    scale_field,
     scale_normal,
-    scale_steps,
 )
+from axs6.hw.encoder.scaled_lanes import TimesReciprocalLane, product_lane
+from axs6.hw.encoder.scaled_stages import Stage, beside, passing, scale_field
+from axs6.hw.encoder.scaled_steps import UnpackNumbers, half, rounded_scale, scale_steps
 from axs6.hw.fp32.common import FRACTION, SIGNIFICAND
 from axs6.hw.fp32.quotient import FP32_NORMAL, ONE, Quotient, quotient_steps
 

@@ -4,8 +4,7 @@ Between the first step and the product with all values, the values pass by the s
 division after the other gives.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,92 +12,32 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
 from axs6.golden.formats import FP32, Float, Integer, Real
-from axs6.hw.core.codes import split
-from axs6.hw.core.layouts import (
-    float_layout,
-    fp32_layout,
-    outer_names,
-    scale_names,
-    values_layout,
-)
-from axs6.hw.core.pipeline import Step, past
+from axs6.hw.core.layouts import float_layout, fp32_layout, outer_names
+from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
-from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.core.trees import balanced, leading_zeros
+from axs6.hw.core.structures import ArrayLayout
+from axs6.hw.core.trees import balanced
 from axs6.hw.encoder.code_steps import LaneSteps, RoundMagnitudes, ShiftSignificands, scales_layout
 from axs6.hw.encoder.format_lanes import aligned_lane
+from axs6.hw.encoder.reciprocal_steps import DivisionOperands, reciprocal_steps
 from axs6.hw.encoder.scaled import Scaled
 from axs6.hw.encoder.scaled_lanes import (
     PlaceProductLane,
     TimesReciprocalLane,
     UnpackNumberLane,
     product_lane,
-    value_lane,
 )
-from axs6.hw.encoder.shifted_steps import (
-    in_bf16,
-    inverse_steps,
-    look_up_reciprocal,
-    shifted_steps,
+from axs6.hw.encoder.scaled_stages import (
+    Stage,
+    beside,
+    found_fields,
+    given_layout,
+    passing,
+    scale_field,
 )
+from axs6.hw.encoder.shifted_steps import in_bf16, inverse_steps, shifted_steps
 from axs6.hw.fp32.common import FRACTION
-from axs6.hw.fp32.normal import normalised
-from axs6.hw.fp32.quotient import (
-    FP32_NORMAL,
-    ONE,
-    Quotient,
-    digit_steps,
-    odd_of,
-    quotient_steps,
-)
-
-Fields = dict[str, Any]
-
-
-def given_layout(scheme: Scaled) -> data.StructLayout:
-    """Input: the scale of the tensor or channel, if any, and the values."""
-    outer = dict.fromkeys(outer_names(scheme.fmt), FP32.width)
-    return StructLayout({**outer, **values_layout(scheme.lanes, scheme.dtype).members})
-
-
-def passing(scheme: Scaled) -> Fields:
-    """Data that bypasses the computation of the scales."""
-    outer = dict.fromkeys(outer_names(scheme.fmt), FP32.width)
-    lanes = ArrayLayout(value_lane(scheme), scheme.lanes)
-    return {**outer, "values": lanes, "invalid": 1, "lost": 1}
-
-
-def scale_field(scheme: Scaled) -> Fields:
-    """The code of a block's scale, where there is one."""
-    levels = zip(scale_names(scheme.fmt), scheme.fmt.blocked[::-1], strict=True)
-    return {name: level.scale.bits for name, level in levels if level.scale == scheme.scale}
-
-
-def found_fields(scheme: Scaled) -> Fields:
-    """The fields that pass by the scale of a block; FP32 blocks of zeros have their own scale."""
-    scale = scheme.scale
-    has_own = isinstance(scale, Real) and scale.dtype == FP32
-    return {**passing(scheme), **({"empty": 1} if has_own else {})}
-
-
-class Stage(Step, ABC):
-    """A step that makes some fields; all others of its output pass."""
-
-    def __init__(self, scheme: Scaled, i: Mapping[str, Any], o: Fields, levels: int) -> None:
-        self._scheme = scheme
-        super().__init__(StructLayout(dict(i)), StructLayout(o), levels=levels)
-
-    @abstractmethod
-    def build(self, m: Module, platform: Any) -> Sequence[str]:
-        """Drive some fields, and return their names."""
-
-    def elaborate(self, platform: Any) -> Module:
-        """Connect what passes."""
-        m = Module()
-        made = self.build(m, platform)
-        names = [name for name in self.o.shape().members if name not in made]
-        m.d.comb += [self.o[name].eq(self.i[name]) for name in names]
-        return m
+from axs6.hw.fp32.quotient import digit_steps, odd_of, quotient_steps
 
 
 class UnpackNumbers(Stage):
@@ -158,63 +97,6 @@ class LargestMagnitude(Stage):
             return ["dividend"]
         m.d.comb += self.o.empty.eq(~self.o.dividend.significand.any())
         return ["dividend", "empty"]
-
-
-class DivisionOperands(Stage):
-    """The operands of a division; an infinite number is divided by one that leaves it infinite.
-
-    Args:
-        scheme: the numbers of the encoder.
-        quotient: the division.
-        i: fields that come in; `value` is an FP32 pattern that is divided.
-        divisor: name of the field that it is divided by.
-        kept: fields that pass.
-    """
-
-    verilog_name = "operands"
-
-    def __init__(
-        self, scheme: Scaled, quotient: Quotient, i: Fields, divisor: str, kept: Fields
-    ) -> None:
-        self._divisor = divisor
-        self._divides = quotient.dividend is not ONE
-        super().__init__(scheme, i, {**quotient.operands.members, **kept}, levels=25)
-
-    def build(self, m: Module, platform: Any) -> Sequence[str]:
-        """Build the normalisers."""
-        o = self.o
-        if self._divides:
-            significand, place = fp32_normal(m, self.i.value)
-        else:
-            significand, place = Const(1, 1), Const(0, 1)
-        m.d.comb += [o.dividend.significand.eq(significand), o.dividend.place.eq(place)]
-        code = self.i[self._divisor]
-        if self._divisor in outer_names(self._scheme.fmt):
-            significand, place = Cat(code[:FRACTION], Const(1, 1)), code[FRACTION:-1]
-        else:
-            significand, place = scale_normal(m, self._scheme.scale, code)
-        if self._divides and self._scheme.overflows:
-            place = Mux(self.i.value[FRACTION:-1].all(), 0, place)
-        m.d.comb += [o.divisor.significand.eq(significand), o.divisor.place.eq(place)]
-        return ["dividend", "divisor"]
-
-
-def scale_normal(m: Module, scale: Real | Integer | None, code: Value) -> tuple[Value, Value]:
-    """Significand and place of a block's scale."""
-    if isinstance(scale, Integer):
-        if scale.bits == 1:
-            return code, Const(0, 1)
-        zeros = leading_zeros(m, code)
-        return (code << zeros)[: scale.bits], Const(scale.bits - 1) - zeros
-    assert isinstance(scale, Real)
-    fraction, field = split(scale.dtype, code)
-    return Cat(fraction, Const(1, 1)), field
-
-
-def fp32_normal(m: Module, pattern: Value) -> tuple[Value, Value]:
-    """Significand and place of an FP32 pattern, the highest bit of the significand on top."""
-    depth = (1 << FP32.fraction_bits.bit_length()) - 1
-    return normalised(m, data.View(float_layout(FP32), pattern), depth)
 
 
 class RoundScale(Stage):
@@ -310,54 +192,6 @@ class Ceil(Stage):
         return [name]
 
 
-class NormaliseReciprocal(Stage):
-    """The reciprocal of all scales with its highest bit on top; an infinite one has the last place.
-
-    That is above the places of all others by more than values can be below 1.
-    """
-
-    verilog_name = "normalise"
-
-    def __init__(self, scheme: Scaled) -> None:
-        fields = {**passing(scheme), **scale_field(scheme)}
-        o = {"reciprocal": scheme.reciprocal.layout, **fields}
-        super().__init__(scheme, {**fp32_layout.members, **fields}, o, levels=28)
-
-    def build(self, m: Module, platform: Any) -> Sequence[str]:
-        """Build the normaliser."""
-        normalise_reciprocal(m, self.i.value, self.o.reciprocal)
-        return ["reciprocal"]
-
-
-def normalise_reciprocal(m: Module, value: Value, o: Any) -> None:
-    """Drive the significand and place of a reciprocal."""
-    significand, place = fp32_normal(m, value)
-    infinite = value[FRACTION:-1].all()
-    last = (1 << len(o.place)) - 1
-    m.d.comb += [o.significand.eq(significand), o.place.eq(Mux(infinite, last, place))]
-
-
-class ReciprocalInBf16(Stage):
-    """The reciprocal of a scale in BF16."""
-
-    verilog_name = "reciprocal"
-
-    def __init__(self, scheme: Scaled) -> None:
-        fields = {**passing(scheme), **scale_field(scheme)}
-        super().__init__(
-            scheme, fields, {"reciprocal": scheme.reciprocal.layout, **fields}, levels=10
-        )
-
-    def build(self, m: Module, platform: Any) -> Sequence[str]:
-        """Build the table."""
-        scheme, o = self._scheme, self.o.reciprocal
-        (name,) = scale_field(scheme)
-        assert isinstance(scheme.scale, Real)
-        found = look_up_reciprocal(scheme.scale, scheme.reciprocal.bias, self.i[name])
-        m.d.comb += [o.significand.eq(found[0]), o.place.eq(found[1])]
-        return ["reciprocal"]
-
-
 class TimesReciprocal(Stage):
     """`TimesReciprocalLane` for each value, and NaN among the scales where a value has no code.
 
@@ -417,11 +251,6 @@ class PlaceProducts(LaneSteps[Scaled]):
         return m
 
 
-def beside(steps: Sequence[Step], fields: Fields) -> list[Step]:
-    """Steps that some fields pass by."""
-    return past(steps, StructLayout(fields))
-
-
 def scale_steps(scheme: Scaled) -> list[Step]:
     """Steps from the fields of `passing` to the same and the scale of the block."""
     fields = passing(scheme)
@@ -438,27 +267,10 @@ def scale_steps(scheme: Scaled) -> list[Step]:
     return [*steps, RoundScale(scheme)]
 
 
-def _reciprocal_steps(scheme: Scaled) -> list[Step]:
-    """Steps from those to the same and the reciprocal of all scales."""
-    if not scheme.divides:
-        return [ReciprocalInBf16(scheme)]
-    fields = {**passing(scheme), **scale_field(scheme)}
-    divisors = [*((name, scheme.outer) for name in outer_names(scheme.fmt))]
-    divisors += [(name, scheme.inner) for name in scale_field(scheme)]
-    steps: list[Step] = []
-    i = fields
-    for name, divisor in divisors:
-        quotient = Quotient(FP32_NORMAL if steps else ONE, divisor)
-        steps.append(DivisionOperands(scheme, quotient, i, name, fields))
-        steps += beside(quotient_steps(quotient), fields)
-        i = {**fp32_layout.members, **fields}
-    return [*steps, NormaliseReciprocal(scheme)]
-
-
 def product_steps(scheme: Scaled) -> list[Step]:
     """Steps from `given_layout` to the values over their scales."""
     scale = scale_steps(scheme) if scheme.scale else []
-    front = [UnpackNumbers(scheme), *scale, *_reciprocal_steps(scheme)]
+    front = [UnpackNumbers(scheme), *scale, *reciprocal_steps(scheme)]
     return [*front, TimesReciprocal(scheme, front[-1].o.shape())]
 
 

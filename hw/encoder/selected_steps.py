@@ -30,7 +30,8 @@ from axs6.hw.encoder.format_lanes import (
 )
 from axs6.hw.encoder.scaled import Scaled
 from axs6.hw.encoder.scaled_lanes import PlaceProductLane
-from axs6.hw.encoder.scaled_steps import Fields, Stage, product_steps
+from axs6.hw.encoder.scaled_stages import Fields, Stage
+from axs6.hw.encoder.scaled_steps import product_steps
 from axs6.hw.encoder.selected_lanes import JudgeLane, MeasureValueLane, term_shape, value_layout
 from axs6.hw.encoder.table_lanes import RoundTableLane
 
@@ -196,7 +197,7 @@ class Keep(Step):
 
 
 def selected_steps(scheme: Scaled) -> tuple[list[Step], Step]:
-    """Steps from `axs6.hw.encoder.scaled_steps.given_layout`, and the one that keeps the better.
+    """Steps from `axs6.hw.encoder.scaled_stages.given_layout`, and the one that keeps the better.
 
     With stochastic rounding the last step takes the random words too.
     """
