@@ -36,13 +36,15 @@ FORMATS = (
 NARROW = ("axs6", "mxint8", "mx6", "mxfp4", "mxfp6_e2m3", "int8_float32_t0")
 """Formats whose products AVX2 is measured with."""
 
-ALIGNED = (
+STEPPED = (
     *(("fp8_e4m3", "hopper_fp8"), ("fp8_e5m2", "hopper_fp8"), ("fp8_e4m3", "hopper_fp8,promote=4")),
     ("fp8_block_t128", "hopper_fp8_scaled"),
     *(("fp8_e4m3", "ada_fp8"), ("fp8_e4m3", "ampere"), ("mxfp8_e4m3", "blackwell_mx")),
     *(("mxfp4", "blackwell_mx"), ("nvfp4", "blackwell_fp4"), ("mx9", "paper"), ("axs6", "paper")),
+    *(("fp8_e5m2", "cdna1"), ("fp8_e5m2", "cdna2"), ("fp8_e5m2", "cdna3")),
+    ("fp8_e4m3fnuz", "cdna3_fp8"),
 )
-"""Formats, and accumulators that align and truncate their terms."""
+"""Formats, and accumulators that take lanes in steps."""
 
 
 def main() -> None:
@@ -55,7 +57,7 @@ def main() -> None:
     if (library := kernels.chosen()) is not None:
         print(f"compiled kernels, {kernels.name_of(library)}")
         formats()
-        aligned()
+        stepped()
         with kernels.use("avx2"):
             avx2()
 
@@ -147,13 +149,13 @@ def avx2() -> None:
         print(f"  {name:15} ratio {seconds[name] / seconds['plain']:4.2f}")
 
 
-def aligned() -> None:
-    """Products in accumulators of tensor cores and of the paper."""
+def stepped() -> None:
+    """Products in accumulators of tensor cores, of matrix cores and of the paper."""
     generator = np.random.default_rng(0)
     a, b = (generator.standard_normal((rows, FEATURES), np.float32) for rows in (BATCH, FEATURES))
     macs = BATCH * FEATURES * FEATURES
-    print(f"batch {BATCH}, {FEATURES} to {FEATURES}, terms aligned to the largest of a step")
-    for name, text in ALIGNED:
+    print(f"batch {BATCH}, {FEATURES} to {FEATURES}, products added in steps")
+    for name, text in STEPPED:
         how, (left, right) = accumulator(text), (axs6.encode(x, name) for x in (a, b))
         packed = kernels.pack(left), kernels.pack(right)
         some = first_rows(left), first_rows(right)

@@ -73,13 +73,18 @@ inline double power(int64_t exponent) {
     return bits_of<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }
 
+// a + b - sum, where this is a + b rounded.
+inline double lost_in(double a, double b, double sum) {
+    const double part = sum - a;
+    return (a - (sum - part)) + (b - part);
+}
+
 // a + b to within the last bit of float64, which is 1 where bits are lost.
 inline double sum_to_odd(double a, double b) {
-    const double sum = a + b, part = sum - a;
-    const double lost = (a - (sum - part)) + (b - part);
+    const double sum = a + b, lost = lost_in(a, b, sum);
     uint64_t bits = bits_of<uint64_t>(sum);
-    bits -= (lost < 0 && sum > 0) || (lost > 0 && sum < 0);
-    return bits_of<double>(bits | (lost < 0 || lost > 0));
+    bits -= ((lost < 0) & (sum > 0)) | ((lost > 0) & (sum < 0));
+    return bits_of<double>(bits | ((lost < 0) | (lost > 0)));
 }
 
 inline int64_t groups(int64_t count, int64_t size) { return (count + size - 1) / size; }

@@ -117,8 +117,8 @@ def _declare(library: ctypes.CDLL) -> None:
             size,
             [*[pointer] * 2, size, c_int, c_int, *[pointer] * 2, c_int, c_int, c_float, pointer],
         ),
-        "pack_aligned": (None, [pointer, pointer, c_int, pointer]),
-        "multiply_aligned": (None, [pointer, pointer, pointer, c_int, c_float, pointer]),
+        "pack_stepped": (None, [pointer, pointer, pointer, pointer]),
+        "multiply_stepped": (None, [pointer, pointer, pointer, c_int, c_float, pointer]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, f"axs6_{name}")

@@ -5,12 +5,18 @@
 #include "real.hpp"
 #include "tiles.hpp"
 #include "truncated.hpp"
+#include "unaligned.hpp"
+
+#include <type_traits>
 
 using namespace axs6;
 
 namespace {
 
 enum LaneKind : int32_t { INT8, INT16, BF16, FLOAT32 };
+
+// Sums of steps: aligned ones by the type of their terms, and others.
+enum SumKind : int32_t { FLOATS, WIDE, EXACT, PAIRS };
 
 // run(a lane of the kind).
 template <class Run>
@@ -30,7 +36,7 @@ inline int64_t lane_bytes(int kind) {
 constexpr int64_t CHUNK_LANES = 192 * 1024;  // bytes that stay within a core's cache
 
 // Products of lanes for which a thread is worth its start: some tenths of a millisecond of them.
-constexpr int64_t INTEGERS = 1 << 24, DOUBLES = 1 << 22, ALIGNED = 1 << 20;
+constexpr int64_t INTEGERS = 1 << 24, DOUBLES = 1 << 22, STEPPED = 1 << 20;
 
 struct Shape {
     int64_t batches, rows, columns, blocks, block, threads;
@@ -146,8 +152,8 @@ void multiply_tiles(const Operands& o, const Shape& s, int bits, bool powers, fl
 
 #endif
 
-// What the aligned products read of two operands, of the matrices of a batch.
-struct AlignedOperands {
+// What the products by steps read of two operands, of the matrices of a batch.
+struct SteppedOperands {
     Side a, b;
     const float *a_outer, *b_outer;
     Group<float, PANEL> right;
@@ -160,13 +166,13 @@ Side matrix(const Side& x, int64_t rows, int64_t g) {
             x.blocks, x.block, x.fraction};
 }
 
-template <class Real>
-void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Shape& s, float divisor,
+template <class Sum>
+void multiply_stepped(const SteppedOperands& o, const Accumulator& how, const Shape& s, float divisor,
                       float* y) {
     const int64_t panels = groups(s.columns, PANEL), length = s.blocks * s.block;
-    tiles(s, TILE_ROWS, sizeof(Real), ALIGNED,
+    tiles(s, TILE_ROWS, sizeof(typename Sum::Real), STEPPED,
           [&](int64_t g, int64_t row, int64_t rows, int64_t from, int64_t to) {
-              const AlignedProduct<Real> product{
+              const SteppedProduct<Sum> product{
                   matrix(o.a, s.rows, g),
                   matrix(o.b, s.columns, g),
                   o.right.at(g * panels, length, s.blocks),
@@ -174,10 +180,17 @@ void multiply_aligned(const AlignedOperands& o, const Accumulator& how, const Sh
                   {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
                    o.b_outer ? o.b_outer + g * s.columns : nullptr, nullptr, s.columns},
                   y + g * s.rows * s.columns};
-              if constexpr (HAS_TRUNCATED && sizeof(Real) == sizeof(float))
+              if constexpr (HAS_TRUNCATED && std::is_same_v<Sum, AlignedSum<float, false>>)
                   if (how.narrow) return TruncatedProduct{product}.run(row, rows, from, to);
               product.run(row, rows, from, to);
           });
+}
+
+template <class Real>
+void multiply_aligned(const SteppedOperands& o, const Accumulator& how, const Shape& s, float divisor,
+                      float* y) {
+    if (how.floor) return multiply_stepped<AlignedSum<Real, true>>(o, how, s, divisor, y);
+    multiply_stepped<AlignedSum<Real, false>>(o, how, s, divisor, y);
 }
 
 }  // namespace
@@ -283,16 +296,21 @@ int64_t axs6_encode_multiply(const Format* f, const uint32_t* x, int64_t length,
     return bad;
 }
 
-void axs6_pack_aligned(const Side* x, const Group<float, PANEL>* out, int zeros, const Shape* s) {
+void axs6_pack_stepped(const Side* x, const Group<float, PANEL>* out, const Accumulator* how,
+                       const Shape* s) {
     const int64_t panels = groups(s->columns, PANEL), length = s->blocks * s->block;
     pack(*s, [&](int64_t g, int64_t panel) {
-        pack_aligned(matrix(*x, s->columns, g), out->at(g * panels, length, s->blocks), zeros, panel);
+        pack_stepped(matrix(*x, s->columns, g), out->at(g * panels, length, s->blocks), *how, panel);
     });
 }
 
-void axs6_multiply_aligned(const AlignedOperands* o, const Accumulator* how, const Shape* s,
-                           int doubles, float divisor, float* y) {
-    if (doubles) return multiply_aligned<double>(*o, *how, *s, divisor, y);
-    multiply_aligned<float>(*o, *how, *s, divisor, y);
+void axs6_multiply_stepped(const SteppedOperands* o, const Accumulator* how, const Shape* s,
+                           SumKind kind, float divisor, float* y) {
+    switch (kind) {
+        case FLOATS: return multiply_aligned<float>(*o, *how, *s, divisor, y);
+        case WIDE: return multiply_aligned<double>(*o, *how, *s, divisor, y);
+        case EXACT: return multiply_stepped<ExactSum>(*o, *how, *s, divisor, y);
+        case PAIRS: return multiply_stepped<PairwiseSum>(*o, *how, *s, divisor, y);
+    }
 }
 }

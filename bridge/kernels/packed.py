@@ -73,8 +73,8 @@ class Packed:
         self._lanes: NDArray[Any] | None = lanes
         self._factors: NDArray[Any] | None = factors
         self._panels: dict[np.dtype[Any], Panels] = {}
-        self.aligned: dict[tuple[bool, bool, bool], tuple[Arrays, Arrays]] = {}
-        """Right operands of products with aligned terms, by the kind of their exponents."""
+        self.stepped: dict[tuple[int | None, ...], tuple[Arrays, Arrays]] = {}
+        """Right operands of products by steps, by what the accumulator needs of them."""
         self.ways: dict[Any, Any] = {}
         """How the operand is multiplied on the right, by layouts of left ones and libraries."""
 

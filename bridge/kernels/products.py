@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from axs6.golden.accumulator import Accumulator
 from axs6.golden.formats import BlockFormat
 from axs6.golden.nonfinite import WITHOUT_NAN, NonFinite, check_nonfinite
-from axs6.torch.kernels import aligned
+from axs6.torch.kernels import stepped
 from axs6.torch.kernels.layout import Layout, layout
 from axs6.torch.kernels.library import OperandAddresses, Shape, chosen, library
 from axs6.torch.kernels.packed import Packed, divisor_of, packs
@@ -44,7 +44,7 @@ def takes(a: BlockFormat, b: BlockFormat, accumulator: Accumulator = FP32_SUMS) 
     if not (packs(a) and packs(b)):
         return False
     if accumulator != FP32_SUMS:
-        return aligned.steps(a, b, accumulator) is not None
+        return stepped.steps(a, b, accumulator) is not None
     left, right = layout(a), layout(b)
     try:
         bits = sum_bits(left, right)
@@ -229,10 +229,10 @@ def matmul(
     if not y.size:
         return y
     if accumulator != FP32_SUMS:
-        aligned.multiply(a, b, accumulator, y, threads)
+        stepped.multiply(a, b, accumulator, y, threads)
         return y
     way = _way(a.layout, b)
-    outer = aligned.outer_scales(a, b)
+    outer = stepped.outer_scales(a, b)
     arrays = (a.in_lanes(way.lanes), a.factors, *outer, bias)
     operands = OperandAddresses(
         *way.addresses, *(None if x is None else x.ctypes.data for x in arrays)

@@ -28,7 +28,7 @@ struct TruncatedProduct {
     static constexpr int VECTORS = 4, COLUMNS = VECTORS * W;
     static constexpr int LOWEST = -64;  // below the exponents of all terms and accumulators
 
-    AlignedProduct<float> whole;
+    SteppedProduct<AlignedSum<float, false>> whole;
 
     const Accumulator& how() const { return whole.how; }
 
@@ -38,7 +38,7 @@ struct TruncatedProduct {
         std::vector<int32_t> starts, fields;
         bool special = false;
 
-        Left(const Side& a, int64_t first, int64_t count) {
+        Left(const Side& a, const Accumulator& how, int64_t first, int64_t count) {
             const int64_t length = a.length();
             magnitudes.resize(count * length), starts.resize(count * length);
             fields.resize(count * length / 4);
@@ -46,7 +46,7 @@ struct TruncatedProduct {
             std::vector<uint8_t> marks(count * a.blocks);
             const Group<float, 1> rows{magnitudes.data(), fields.data(), scales.data(), marks.data()};
             for (int64_t i = 0; i < count; ++i)
-                rows.at(i, length, a.blocks).put(a, first + i, 0, false);
+                rows.at(i, length, a.blocks).put(a, first + i, 0, how);
             for (const uint8_t mark : marks) special |= mark;
             for (int64_t l = 0; l < count * length; ++l) {
                 starts[l] = std::signbit(magnitudes[l]) ? 0 : COLUMNS;
@@ -123,28 +123,12 @@ struct TruncatedProduct {
             store(total + v * W, (Floats)((Ints)(plus[v] - minus[v]) & mask));
     }
 
-    // Add an accumulator to `promoted`, times the product of the scales of a block if there are some.
-    void promote(const double* scales, double own, float* total, float* promoted) const {
-        const float unit = std::ldexp(1.0f, how().offset);
-        for (int n = 0; n < COLUMNS; ++n) {
-            const float factor = how().scaled ? static_cast<float>(own * scales[n]) : 1.0f;
-            promoted[n] = std::fma(total[n] * unit, factor, promoted[n]), total[n] = 0;
-        }
-    }
-
-    void scales_of(int64_t panel, int64_t k, double* out) const {
-        const Side& b = whole.b;
-        for (int64_t n = 0; n < COLUMNS; ++n) {
-            const int64_t column = panel * PANEL + n;
-            out[n] = how().scaled && column < b.rows ? b.scales[column * b.blocks + k] : 0;
-        }
-    }
-
     // Rows (first, count) by columns of the panels (from, to).
     void run(int64_t first, int64_t count, int64_t from, int64_t to) const {
         const Side& a = whole.a;
         const int64_t length = a.length(), reduction = how().reduction;
-        const Left left(a, first, count);
+        const float unit = std::ldexp(1.0f, how().offset);  // of sums
+        const Left left(a, how(), first, count);
         bool special = left.special;
         for (int64_t panel = from; panel < to; ++panel)
             special |= whole.any(whole.right.at(panel, length, a.blocks).special, 0, length, a.block);
@@ -173,10 +157,10 @@ struct TruncatedProduct {
                 if (!full && (last < length || how().scaled)) continue;
                 double scales[COLUMNS];
                 const int64_t k = lane / a.block;
-                scales_of(panel, k, scales);
+                whole.scales_of(panel, COLUMNS, k, scales);
                 for (int64_t i = 0; i < count; ++i)
-                    promote(scales, how().scaled ? a.scales[(first + i) * a.blocks + k] : 0,
-                            &totals[i * COLUMNS], &promoted[i * COLUMNS]);
+                    whole.promote(first + i, k, COLUMNS, scales, unit, &totals[i * COLUMNS],
+                                  &promoted[i * COLUMNS]);
             }
             for (int64_t i = 0; i < count; ++i)
                 whole.put(first + i, panel, panels * PANEL, &promoted[i * COLUMNS]);

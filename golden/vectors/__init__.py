@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from axs6.golden.vectors.accumulators import ACCUMULATED
 from axs6.golden.vectors.decoding import DECODE, UNPACK
 from axs6.golden.vectors.encoding import ENCODE, STOCHASTIC
 from axs6.golden.vectors.formats import format_subjects
@@ -28,11 +29,12 @@ SUBJECTS: Final = {
         BLOCK_DOT,
         DOT,
         MATMUL,
+        ACCUMULATED,
         LFSR,
         FEEDBACK,
     )
 }
-"""Every subject of AXS-6 by its name."""
+"""Every subject but those of other formats, by its name."""
 
 
 def write_vectors(folder: Path, subjects: Mapping[str, Subject]) -> Iterator[tuple[Path, int]]:

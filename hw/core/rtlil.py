@@ -5,6 +5,7 @@ elaborated once they take a tenth of the time, and the Verilog a tenth of the te
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -60,9 +61,20 @@ def convert(
     name: str,
     clocking: Clocking = USUAL,
 ) -> str:
-    """RTLIL of a component as the module `name`, with ports of clock and reset beside its own."""
+    """RTLIL of a component as the module `name`, with ports of clock and reset beside its own.
+
+    Raises:
+        ValueError: a module of the component has the name of one that its lanes share.
+    """
     modules = Modules(name, Clocking(asynchronous=clocking.asynchronous))
-    return convert_top(component, name, modules, clocking) + modules.rtlil
+    text = convert_top(component, name, modules, clocking) + modules.rtlil
+    twice = [each for each, count in Counter(_MODULE.findall(text)).items() if count > 1]
+    if twice:
+        raise ValueError(f"modules must have names of their own, not {', '.join(twice)} twice")
+    return text
+
+
+_MODULE = re.compile(r"^module \\(\S+)$", re.M)
 
 
 _FIELD = re.compile(

@@ -196,6 +196,9 @@ COUNTS = (
         "reciprocal": 2**23 * 254,
         "fused-floor": 2**28,
         "fused-zero": 2**28,
+        "fused-exact": 2**28,
+        "fused-twice": 2**28,
+        "pairs": 2**28,
     }
     | {
         f"encoder-{name}": cases

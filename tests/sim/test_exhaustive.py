@@ -50,7 +50,7 @@ BOTH_VIEWS = ("encoder", "decoder", "zeros", "products", "fused", "multiplicatio
 BOTH = [name for name in COUNTS if name.startswith(BOTH_VIEWS) and name not in IN_FORMATS]
 """Spaces of hardware that has two views."""
 
-IN_WORDS = ("decoder-fp32", "products", "fused-zero", "encoder-fp16-nearest-patterns")
+IN_WORDS = ("decoder-fp32", "products", "fused-twice", "encoder-fp16-nearest-patterns")
 """Those of them whose behaviour view is tested in every run."""
 
 
@@ -81,7 +81,7 @@ ELSEWHERE = (
     "encoder-fp16-nearest-high_precision-patterns",
     "encoder-fp16-stochastic-patterns",
     "encoder-fp32-nearest-patterns",
-    "fused-floor",
+    *("fused-floor", "fused-zero"),
     "encoder-fp32-nearest-gaps",
     "encoder-bf16-nearest-high_precision-patterns",
     "conversion-mxfp8_e5m2",

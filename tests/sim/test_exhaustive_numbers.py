@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Mux
 
+import axs6.hw.dot.joined
+import axs6.hw.dot.pairwise
 import axs6.hw.fp32.convert
 import axs6.hw.fp32.divide
 import axs6.hw.fp32.multiply
 import axs6.hw.fp32.normalise
 import axs6.hw.fp32.number
 from axs6.hw.core.pipeline import Step
+from axs6.hw.dot.joined import ShiftBoth
 from axs6.hw.fp32.convert import DenormaliseCoarse
 from axs6.sim.exhaustive.catalog import all_spaces
 from axs6.sim.exhaustive.runner import Share, run_space
@@ -70,9 +73,44 @@ class WithoutOneDepth(axs6.hw.fp32.convert.LimitSubnormal):
         return m
 
 
+class WithoutLongShifts(ShiftBoth):
+    """Shifts accumulators by 3 places at most."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.right = right = ShiftBoth(self._join)
+        m.d.comb += [right.i.eq(self.i), self.o.eq(right.o)]
+        with m.If(self.i.own_below > 3):
+            m.d.comb += right.i.own_below.eq(3)
+        return m
+
+
+class WithoutReach(ShiftBoth):
+    """Counts accumulators beyond their reach."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.right = right = ShiftBoth(self._join)
+        m.d.comb += [right.i.eq(self.i), right.i.reached.eq(1), self.o.eq(right.o)]
+        return m
+
+
+class WithoutMinusZero(axs6.hw.dot.pairwise.Only):
+    """Gives 0 for the sum -0 of a step."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = super().elaborate(platform)
+        with m.If(self.i[0].value == 1 << 31):
+            m.d.comb += self.o.value.eq(0)
+        return m
+
+
 @pytest.mark.parametrize(
     ("module", "wrong", "name"),
     [
+        (axs6.hw.dot.joined, WithoutLongShifts, "fused-exact"),
+        (axs6.hw.dot.joined, WithoutReach, "fused-twice"),
+        (axs6.hw.dot.pairwise, WithoutMinusZero, "pairs"),
         (axs6.hw.fp32.convert, WithoutLowestSticky, "conversion-mxfp8_e4m3"),
         (axs6.hw.fp32.convert, WithoutOneInfinity, "conversion-mx4"),
         (axs6.hw.fp32.normalise, WithoutOneBit, "aligned-paper"),

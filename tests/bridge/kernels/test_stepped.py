@@ -1,7 +1,7 @@
 """Accumulators that align, truncate, round or promote, against the golden model."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from axs6.golden.formats import CATALOG, block_format
 from axs6.torch import kernels
 from axs6.torch.kernels import library
 
+from .codes import operand_of_codes
 from .test_kernels import different, matrix
 
 Values = NDArray[np.float32]
@@ -106,6 +107,37 @@ def test_numbers_alone(first: str, second: str, how: str) -> None:
     compare(first, second, how, numbers=True)
 
 
+def compare_codes(name: str, how: str) -> None:
+    fmt = block_format(name).untiled
+    a, b = operand_of_codes(fmt, 20, 0), operand_of_codes(fmt, 35, fmt.element.sign_bit)
+    expected = axs6.matmul(a, b, how)
+    packed = (kernels.pack(x) for x in (a, b))
+    assert not different(kernels.matmul(*packed, accumulator(how))[0], expected)
+
+
+CORES = (
+    *(name for name, how in ACCUMULATORS.items() if how.pairwise or how.minus_zero),
+    *("cdna1,rounding=toward_zero", "cdna1,output=e5m10", "cdna1,reduction=none,promote=2"),
+    *("cdna2,flush=none", "cdna2,reduction=64,promote=3", "cdna2_bf16_1k,flush=-3"),
+    *("cdna3,alignment=floor", "cdna3,groups=2", "cdna3,term=4", "cdna3_fp8,output=bf16"),
+    *("cdna3_fp8,minus_zero=false", "hopper,minus_zero=true"),
+)
+"""Matrix cores, and one for each property that no named one has with the others."""
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        (name, how)
+        for name in ("mxfp8_e5m2", "fp8_e5m2", "mxfp6_e2m3")
+        for how in CORES
+        if has(name, name, how)
+    ],
+)
+def test_codes_in_matrix_cores(name: str, how: str) -> None:
+    compare_codes(name, how)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "how"),
@@ -143,7 +175,13 @@ def test_all_products(first: str, second: str, how: str) -> None:
 
 
 @pytest.mark.usefixtures("form")
-@pytest.mark.parametrize("how", ["hopper_fp8", "paper", "hopper,fraction=31,alignment=floor"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        *("hopper_fp8", "paper", "hopper,fraction=31,alignment=floor"),
+        *("cdna1", "cdna2", "cdna3", "cdna3_fp8"),
+    ],
+)
 @pytest.mark.parametrize("name", ["mxfp8_e5m2", "mxfp4"])
 def test_every_form(name: str, how: str) -> None:
     compare(name, name, how)
@@ -242,41 +280,93 @@ def test_what_has_narrow_sums() -> None:
     }
     for name, how in narrow | wide:
         fmt = block_format(name).untiled
-        found = kernels.aligned.steps(fmt, fmt, accumulator(how))
+        found = kernels.stepped.steps(fmt, fmt, accumulator(how))
         assert found is not None
         assert bool(found[0].narrow) == ((name, how) in narrow)
 
 
-SUM_FAULTS = {
-    "rounds the accumulator": ("std::trunc(own)", "std::nearbyint(own)"),
-    "counts zeros": ("NO_FIELD = -64", "NO_FIELD = 0"),
-    "rounds to nearest": ("how.truncate ?", "false ?"),
-    "forgets infinities": ("sum += left * right", "sum += 0"),
+FAULTS = {
+    ("mxfp8_e5m2", "hopper_fp8"): {
+        "rounds the accumulator": ("aligned.hpp", "std::trunc(own)", "std::nearbyint(own)"),
+        "counts zeros": ("stepped.hpp", "NO_FIELD = -64", "NO_FIELD = 0"),
+        "rounds to nearest": ("stepped.hpp", "how.truncate ?", "false ?"),
+        "forgets infinities": ("stepped.hpp", "sum += left * right", "sum += 0"),
+    },
+    ("mxfp8_e5m2", "cdna1"): {
+        "forgets what sums lose": ("unaligned.hpp", "lost[n] += ", "0 * "),
+        "forgets what the accumulator loses": (
+            "unaligned.hpp",
+            "lost_in(both, c, sum), lost_in(a, b, both)",
+            "lost_in(a, b, both), 0",
+        ),
+        "has no -0": ("stepped.hpp", "how.minus_zero ? -0.0", "false ? -0.0"),
+    },
+    ("mxfp8_e5m2", "cdna2_bf16_1k"): {
+        "keeps subnormal results": ("unaligned.hpp", "< how_.normal", "< 0"),
+        "adds other pairs": (
+            "unaligned.hpp",
+            "values + 2 * pair * PANEL, values + (2 * pair + 1) * PANEL",
+            "values + pair * PANEL, values + (pair + count / 2) * PANEL",
+        ),
+        "marks what is no number": ("stepped.hpp", "&& !how.kept", ""),
+    },
+    ("mxfp8_e5m2", "cdna3"): {
+        "drops bits of sums toward 0": (
+            "aligned.hpp",
+            "std::floor(sums[n] * near_power(more",
+            "std::trunc(sums[n] * near_power(more",
+        ),
+        "drops bits of accumulators toward 0": (
+            "aligned.hpp",
+            "kept = std::floor(total",
+            "kept = std::trunc(total",
+        ),
+        "keeps one bit more": (
+            "aligned.hpp",
+            "rounded(how.sum_fraction,",
+            "rounded(how.sum_fraction + 1,",
+        ),
+        "has terms without limit": ("stepped.hpp", "std::fabs(term) >= power(128)", "false"),
+    },
+    ("fp8_e5m2", "cdna3_fp8"): {
+        "has other groups": ("stepped.hpp", "own % how.groups * each + own / how.groups", "own"),
+        "reaches further": (
+            "aligned.hpp",
+            "own < largest - how.reach",
+            "own < largest - how.reach - 1",
+        ),
+        "drops bits of groups toward 0": (
+            "aligned.hpp",
+            "std::floor(sums[n] * near_power(top",
+            "std::trunc(sums[n] * near_power(top",
+        ),
+    },
+    ("fp8_block_t128", "hopper_fp8_scaled"): {
+        "has the sign of rows alone": (
+            "truncated.hpp",
+            "std::signbit(magnitudes[l]) ? 0 : COLUMNS",
+            "COLUMNS",
+        ),
+        "keeps all bits of sums": ("truncated.hpp", "-1 << (23 - how().output_fraction)", "-1"),
+        "rounds products": (
+            "stepped.hpp",
+            "std::fma(total[n] * unit, factor, promoted[n])",
+            "promoted[n] + static_cast<float>(double(total[n] * unit) * factor)",
+        ),
+        "has exact factors": (
+            "stepped.hpp",
+            "const auto factor = static_cast<float>(own * scales[n])",
+            "const double factor = own * scales[n]",
+        ),
+    },
 }
-SCALED_FAULTS = {
-    "has the sign of rows alone": ("std::signbit(magnitudes[l]) ? 0 : COLUMNS", "COLUMNS"),
-    "keeps all bits of sums": ("-1 << (23 - how().output_fraction)", "-1"),
-    "rounds products": (
-        "std::fma(total[n] * unit, factor, promoted[n])",
-        "promoted[n] + static_cast<float>(double(total[n] * unit) * factor)",
-    ),
-    "has exact factors": (
-        "const float factor = how().scaled ? static_cast<float>(own * scales[n])",
-        "const double factor = how().scaled ? own * scales[n]",
-    ),
-}
+"""Changes of a file that products of a format in an accumulator must show."""
+
 WRONG = {
-    **{
-        name: ("aligned.hpp", *fault, "mxfp8_e5m2", "hopper_fp8")
-        for name, fault in SUM_FAULTS.items()
-    },
-    **{
-        name: ("truncated.hpp", *fault, "fp8_block_t128", "hopper_fp8_scaled")
-        for name, fault in SCALED_FAULTS.items()
-    },
+    fault: (*change, *pair) for pair, faults in FAULTS.items() for fault, change in faults.items()
 }
 
-QUICK = ("counts zeros", "forgets infinities", "rounds products")
+QUICK = ("counts zeros", "forgets infinities", "rounds products", "forgets what sums lose")
 """Compiling takes seconds, so the others are slow tests."""
 
 
@@ -286,7 +376,8 @@ QUICK = ("counts zeros", "forgets infinities", "rounds products")
 def test_a_wrong_kernel_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     texts: dict[str, Any] = library.sources()
     file, right, wrong, name, how = WRONG[fault]
-    if file == "truncated.hpp" and library.name_of(library.load("native")) not in library.NAMES[:2]:
+    scaled = accumulator(how).scaled
+    if scaled and library.name_of(library.load("native")) not in library.NAMES[:2]:
         pytest.skip("the processor has no rounding within an instruction")
     assert right in texts[file]
     texts[file] = texts[file].replace(right, wrong)
@@ -294,5 +385,8 @@ def test_a_wrong_kernel_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(library, "OPTIONS", ("-O0", "-pthread"))
     broken = library.load.__wrapped__("native")
     monkeypatch.setattr(library, "_library", lambda form: broken)
+    compared = partial(compare, name, name, how, numbers=scaled)
+    if how in CORES:
+        compared = partial(compare_codes, name, how)
     with pytest.raises(AssertionError, match=r"assert not \d+"):
-        compare(name, name, how, numbers=file == "truncated.hpp")
+        compared()

@@ -1,7 +1,9 @@
-"""Products in accumulators that align terms, promote, or round in other ways than plain FP32."""
+"""Products in accumulators that take lanes in steps, or round in other ways than plain FP32."""
 
 import ctypes
 from ctypes import c_double, c_int32, c_int64, c_uint32, c_void_p
+from dataclasses import replace
+from enum import IntEnum
 from functools import cache
 from typing import Self
 
@@ -31,6 +33,15 @@ PRODUCT_BITS = 96
 NARROW_BITS = 80
 """Maximum bits of products of lanes whose sums have no exponent too large for FP32."""
 
+EXACT_BITS = 94
+"""Maximum bits of exact sums, which are two float64 numbers."""
+
+EXPONENT_MAX = 900
+"""Largest magnitude of exponents of products that are not aligned, in float64."""
+
+WITHOUT_LIMIT = 1 << 30
+"""Stands for a limit that no exponent reaches."""
+
 WORD_LANES = 4
 """Lanes whose exponents lie in a word."""
 
@@ -38,8 +49,17 @@ FIXED = 1 << 20
 """Stands for the fraction bits of elements without exponents."""
 
 
+class SumKind(IntEnum):
+    """How the products of a step are added: see model.cpp."""
+
+    FLOATS = 0
+    WIDE = 1
+    EXACT = 2
+    PAIRS = 3
+
+
 class Steps(ctypes.Structure):
-    """An accumulator as the kernels read it; aligned.hpp documents the fields."""
+    """An accumulator as the kernels read it; stepped.hpp documents the fields."""
 
     _fields_ = [
         *(
@@ -47,12 +67,13 @@ class Steps(ctypes.Structure):
             for name in (
                 *("reduction", "term", "fraction", "point", "offset", "chunk", "floor", "zeros"),
                 *("canceled", "least"),
-                *("fused", "output_fraction", "output_emin", "truncate", "promote"),
-                *("scaled", "narrow"),
+                *("fused", "output_fraction", "output_emin", "truncate", "minus_zero", "promote"),
+                *("scaled", "narrow", "sum_fraction", "groups", "reach", "highest", "kept"),
             )
         ),
         ("nan", c_uint32),
         ("largest", c_double),
+        ("normal", c_double),
     ]
 
 
@@ -91,56 +112,95 @@ class Operands(ctypes.Structure):
 
 
 @cache
-def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Steps, bool] | None:
-    """The description of a product for the kernels, and whether its terms are float64.
+def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Steps, SumKind] | None:
+    """The description of a product for the kernels, and how they add its products.
 
-    None if the kernels do not support it: steps of less than a word of lanes, terms that are
-    added exactly or have too many bits, or accumulators of matrix cores.
+    None if the kernels do not support it: terms that are added exactly under several exponents,
+    aligned steps or groups of less than a word of lanes, too many bits, or pairwise sums that are
+    not FP32 to nearest even.
     """
     try:
         terms = Terms.of(a, b, accumulator)
     except ValueError:
         return None
-    forms = (terms.a, terms.b)
-    if accumulator.output is None or terms.reduction % WORD_LANES or not all(map(_fits, forms)):
-        return None
-    if accumulator.pairwise or accumulator.minus_zero or accumulator.sum_fraction is not None:
-        return None
-    fraction = accumulator.fraction
-    if fraction is None:
-        if accumulator.fused or terms.step > 1:
+    kind = None if accumulator.output is None else _kind(terms)
+    return None if kind is None else (_described(terms, kind), kind)
+
+
+def _kind(terms: Terms) -> SumKind | None:
+    accumulator, bits = terms.accumulator, terms.bound.bit_length()
+    if accumulator.pairwise or (accumulator.fused and accumulator.fraction is None):
+        highest = bits + terms.offset + terms.largest_exponent
+        if terms.offset < -EXPONENT_MAX or highest > EXPONENT_MAX:
             return None
-        fraction = terms.point  # of one term, nothing is dropped
-    elif terms.lanes > 1 and terms.lanes % WORD_LANES:
+        if not all(_fits(replace(x, apart=True)) for x in (terms.a, terms.b)):
+            return None
+        if accumulator.pairwise:
+            nearest = accumulator.rounding is Rounding.NEAREST
+            return SumKind.PAIRS if accumulator.output == FP32 and nearest else None
+        return SumKind.EXACT if terms.step == 1 and bits <= EXACT_BITS else None
+    groups = accumulator.groups
+    if terms.reduction // groups % WORD_LANES or (groups > 1 and terms.block % terms.reduction):
         return None
-    if terms.aligned_bits > FLOAT_BITS or terms.bound.bit_length() > FLOAT_BITS:
+    if accumulator.fraction is None and terms.step > 1:
         return None
+    if accumulator.fraction is not None and terms.lanes > 1 and terms.lanes % WORD_LANES:
+        return None
+    if max(terms.aligned_bits, bits) > FLOAT_BITS or not all(map(_fits, (terms.a, terms.b))):
+        return None
+    wide = bits > FLOAT32_BITS or _kept_bits(terms) > 31
+    return SumKind.WIDE if wide else SumKind.FLOATS
+
+
+def _fraction(terms: Terms) -> int:
+    """Bits that are kept after the point of a term: of one term, all."""
+    fraction = terms.accumulator.fraction
+    return terms.point if fraction is None else fraction
+
+
+def _kept_bits(terms: Terms) -> int:
+    """Bits of the integer part of a term."""
+    return max(terms.bound.bit_length() + _fraction(terms) - terms.point, 1)
+
+
+def _described(terms: Terms, kind: SumKind) -> Steps:
+    accumulator, bits = terms.accumulator, terms.bound.bit_length()
+    output = accumulator.output
+    assert output is not None
+    unaligned = kind in (SumKind.EXACT, SumKind.PAIRS)
     floor = accumulator.alignment is Alignment.FLOOR
-    kept = max(terms.bound.bit_length() + fraction - terms.point, 1)
-    doubles = terms.bound.bit_length() > FLOAT32_BITS or kept > 31
-    room = 1 << 31 - min(kept, 31)
-    part = min(terms.block, terms.reduction) // terms.lanes
+    lanes = 1 if unaligned else terms.lanes
+    part = min(terms.block, terms.reduction // accumulator.groups) // lanes
+    room = 1 << 31 - min(_kept_bits(terms), 31)
+    finite = bits + terms.largest_exponent + terms.offset <= FP32.bias + 1
     return Steps(
         reduction=terms.reduction,
-        term=terms.lanes,
-        fraction=fraction,
+        term=lanes,
+        fraction=_fraction(terms),
         point=terms.point,
         offset=terms.offset,
-        chunk=part if doubles else min(room, part),
+        chunk=min(room, part) if kind is SumKind.FLOATS else part,
         floor=floor,
         zeros=floor,
         canceled=terms.gated_by_products,
         least=NOTHING if accumulator.least is None else accumulator.least,
         fused=accumulator.fused,
-        output_fraction=accumulator.output.fraction_bits,
-        output_emin=accumulator.output.emin,
+        output_fraction=output.fraction_bits,
+        output_emin=output.emin,
         truncate=accumulator.rounding is Rounding.TOWARD_ZERO,
+        minus_zero=accumulator.minus_zero,
         promote=accumulator.promote or 0,
         scaled=accumulator.scaled,
         narrow=_is_narrow(terms),
+        sum_fraction=accumulator.sum_fraction or 0,
+        groups=accumulator.groups,
+        reach=WITHOUT_LIMIT if accumulator.reach is None else accumulator.reach,
+        highest=WITHOUT_LIMIT if finite else FP32.bias + 1 + terms.point - bits,
+        kept=accumulator.pairwise,
         nan=accumulator.nan,
-        largest=float(accumulator.output.largest),
-    ), doubles
+        largest=float(output.largest),
+        normal=0 if accumulator.flush is None else 2.0**output.emin,
+    )
 
 
 def _is_narrow(terms: Terms) -> bool:
@@ -153,6 +213,8 @@ def _is_narrow(terms: Terms) -> bool:
     if accumulator.fraction is None or not accumulator.fused or terms.lanes > 1:
         return False
     if accumulator.alignment is not Alignment.ZERO or accumulator.rounding is Rounding.NEAREST:
+        return False
+    if accumulator.sum_fraction is not None or accumulator.minus_zero:
         return False
     forms = (terms.a, terms.b)
     bits = sum(x.bound.bit_length() + int(x.fields.max()) for x in forms)
@@ -197,9 +259,10 @@ def multiply(
     formats = (a.layout.format, b.layout.format)
     found, terms = steps(*formats, accumulator), Terms.of(*formats, accumulator)
     assert found is not None
-    left = _arrays(a, terms.a)
+    description, kind = found
+    left = _arrays(a, terms.a, accumulator.flush)
     shape = Shape(batches, rows, columns, blocks, block, threads)
-    right, panels = _right(b, terms.b, shape, bool(found[0].zeros))
+    right, panels = _right(b, terms.b, shape, accumulator, description)
     outer = [None if x is None else x.ctypes.data for x in outer_scales(a, b)]
     operands = Operands(
         Side.of(a, terms.a, left),
@@ -207,9 +270,9 @@ def multiply(
         *outer,
         RowGroup(*(x.ctypes.data for x in panels)),
     )
-    library().axs6_multiply_aligned(
-        *(ctypes.byref(operands), ctypes.byref(found[0]), ctypes.byref(shape)),
-        *(found[1], divisor_of(a.layout, b.layout), y.ctypes.data),
+    library().axs6_multiply_stepped(
+        *(ctypes.byref(operands), ctypes.byref(description), ctypes.byref(shape)),
+        *(kind, divisor_of(a.layout, b.layout), y.ctypes.data),
     )
 
 
@@ -220,16 +283,20 @@ def outer_scales(a: Packed, b: Packed) -> list[NDArray[np.float32] | None]:
     return [np.ones(x.shape[:2], np.float32) if x.outer is None else x.outer for x in (a, b)]
 
 
-def _arrays(x: Packed, form: IntegerForm) -> Arrays:
+def _arrays(x: Packed, form: IntegerForm, flush: int | None) -> Arrays:
     """Lanes in FP32, and the exponents and significands of the scales of blocks.
 
-    Beside a scaled form, which has none of them, the scales as float64.
+    Beside a scaled form, which has none of them, the scales as float64. Values below 2^flush are 0.
     """
     exponents = np.zeros(x.shape, np.int32)
     unit = form.offset - fp32.scale_bits(form.divisor)
+    lanes = x.in_lanes(FLOAT)
+    if flush is not None:
+        blocks = lanes.reshape(*x.shape, -1)
+        small = np.abs(blocks * x.factors[..., None]) < 2.0**flush
+        lanes = np.where(small, np.float32(0), blocks).reshape(lanes.shape)
     if form.scaled:
-        ones = np.ones(x.shape, np.float32)
-        return x.in_lanes(FLOAT), exponents, ones, np.ldexp(x.factors, -unit)
+        return lanes, exponents, np.ones(x.shape, np.float32), np.ldexp(x.factors, -unit)
     for level in form.format.blocked:
         scale = level.scale
         if isinstance(scale, Exponent):
@@ -239,14 +306,17 @@ def _arrays(x: Packed, form: IntegerForm) -> Arrays:
             _, above = np.frexp(np.nan_to_num(values))
             exponents += np.maximum(above - 1 - scale.dtype.emin, 0)
     significands = np.ldexp(x.factors, -(exponents + unit)).astype(np.float32)
-    return x.in_lanes(FLOAT), exponents, significands
+    return lanes, exponents, significands
 
 
-def _right(x: Packed, form: IntegerForm, shape: Shape, zeros: bool) -> tuple[Arrays, Arrays]:
+def _right(
+    x: Packed, form: IntegerForm, shape: Shape, accumulator: Accumulator, description: Steps
+) -> tuple[Arrays, Arrays]:
     """The arrays of the right operand, and its panels; cached, since weights are reused."""
-    key = (zeros, form.apart, form.scaled)
-    if key not in x.aligned:
-        arrays = _arrays(x, form)
+    dealt = accumulator.groups, description.reduction if accumulator.groups > 1 else 0
+    key = (description.zeros, description.kept, *dealt, accumulator.flush, form.apart, form.scaled)
+    if key not in x.stepped:
+        arrays = _arrays(x, form, accumulator.flush)
         side = Side.of(x, form, arrays)
         panels, length = -(-shape.columns // PANEL), shape.blocks * shape.block
         out = (
@@ -256,8 +326,9 @@ def _right(x: Packed, form: IntegerForm, shape: Shape, zeros: bool) -> tuple[Arr
             np.zeros((shape.batches, panels, shape.blocks), np.uint8),
         )
         group = RowGroup(*(each.ctypes.data for each in out))
-        library().axs6_pack_aligned(
-            ctypes.byref(side), ctypes.byref(group), zeros, ctypes.byref(shape)
+        library().axs6_pack_stepped(
+            *(ctypes.byref(side), ctypes.byref(group)),
+            *(ctypes.byref(description), ctypes.byref(shape)),
         )
-        x.aligned[key] = arrays, out
-    return x.aligned[key]
+        x.stepped[key] = arrays, out
+    return x.stepped[key]
