@@ -13,7 +13,13 @@ from axs6.golden.finite import Largest
 from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real, Selected
 from axs6.golden.scaling import as_bf16, real_values
 from axs6.hw.core.layouts import outer_names
-from axs6.hw.units.encoder_corners import boundaries, lane_rows, near, special_patterns
+from axs6.hw.units.encoder_corners import (
+    boundaries,
+    lane_rows,
+    near,
+    special_patterns,
+    two_bit_rows,
+)
 from axs6.hw.units.quotient_corners import outer_patterns, patterns_near, quotient_corners
 from axs6.hw.units.selected_corners import nearly_equal_rows
 from axs6.hw.units.unit import Items
@@ -51,6 +57,7 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
     parts: list[tuple[NDArray[Any], NDArray[np.int64]]]
     first = (alone, windows, windows[::-1], *lane_rows(dtype, lanes))
     parts = [(np.resize(outer, len(x)), x) for x in first]
+    parts += [(np.full(len(x), OUTER[0]), x) for x in _under_one(fmt, dtype, lanes)]
     parts += [(np.full(1, scale), np.zeros((1, lanes), np.int64)) for scale in outer]
     for scale in outer:
         for rows in _boundary_rows(fmt, dtype, lanes, scale.view(np.float32)):
@@ -66,6 +73,21 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         parts.append((np.full(len(equal), OUTER[0]), equal))
     scales, values = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
     return {**dict.fromkeys(outer_names(fmt), scales), "values": values}
+
+
+def _under_one(fmt: BlockFormat, dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
+    """Values of one or two bits in their fractions, under the scale 1, if values can ask for it.
+
+    Entries of a table are found by comparisons, in which no bit stands for another.
+    """
+    if fmt.element.listed:
+        return
+    (largest,) = patterns_near(dtype, np.array([float(fmt.element.largest)])).tolist()
+    top = (largest >> dtype.fraction_bits) - dtype.bias << dtype.fraction_bits
+    for rows in two_bit_rows(fmt.element, dtype, lanes):
+        found = rows + top
+        found[rows == dtype.bias << dtype.fraction_bits] = largest
+        yield found
 
 
 def _boundary_rows(
