@@ -79,7 +79,7 @@ def test_formats(name: str) -> None:
     cells = Shown(CATALOG[name]).cells
     assert name in cells
     assert str(CATALOG[name]) in cells
-    assert "tile bits" in cells
+    assert "memory bits" in cells
 
 
 def test_accumulators_mark_what_is_unlike_fp32() -> None:

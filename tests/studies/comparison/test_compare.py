@@ -50,7 +50,7 @@ def found(folder: Path) -> FormatComparison:
 
 def test_bits_and_qsnr_are_those_of_the_format(found: FormatComparison) -> None:
     for name, row in found.rows.items():
-        bits = [row[f"{x}bits"] for x in ("", "packed_", "tile_")]
+        bits = [row[f"{x}bits"] for x in ("", "packed_", "memory_")]
         assert bits == [float(x) for x in block_format(name).bits_a_value]
         for each in DISTRIBUTIONS:
             (x,) = draw(3, 0, each)
