@@ -15,8 +15,8 @@ from catalogue.depends import TORCH_BITS
 from figure import DATA, Figure
 from readings import printed
 
-LARGE = ("simulate-cxxrtl", "simulate-encoder")
-"""Figures of simulations that are quick once built: the others have one, and take g++ less."""
+LARGE = ("simulate-cxxrtl", "simulate-encoder", "energy-block-dot")
+"""Figures that are quick once built or synthesised: others are of their kind, and take less."""
 
 LONG = 2
 """Seconds beyond which a figure is measured again by the slow tests alone."""
