@@ -38,6 +38,10 @@ def run(
             show_default="axs6, and a sample of the others",
         ),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Checks that run in parallel.", metavar="N", show_default="1"),
+    ] = None,
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Compare the simulated RTL over whole spaces.")
     ] = False,
@@ -75,6 +79,8 @@ def run(
     run, unless hardware or model have changed.
 
     Example: axs6 validate --format mxfp4,nvfp4
+
+    Example: axs6 validate --format all --jobs 2
     """
     from axs6.commands.results import ResultFiles
 
@@ -83,9 +89,10 @@ def run(
         for name, value in (("only", only), ("share", share), ("state", state), ("view", view)):
             if value:
                 raise ValueError(f"--{name} needs --exhaustive")
-        _against_definitions(seed, SAMPLES if samples is None else samples, formats, files)
+        count = SAMPLES if samples is None else samples
+        _against_definitions(seed, count, formats, 1 if jobs is None else jobs, files)
         return
-    for name, given in (("samples", samples), ("format", formats)):
+    for name, given in (("samples", samples), ("format", formats), ("jobs", jobs)):
         if given is not None:
             raise ValueError(f"--{name} does not go with --exhaustive")
     from axs6.commands.exhaustive import enumerate_spaces
@@ -94,7 +101,7 @@ def run(
 
 
 def _against_definitions(
-    seed: int, samples: int, formats: Sequence[str] | None, files: "ResultFiles"
+    seed: int, samples: int, formats: Sequence[str] | None, jobs: int, files: "ResultFiles"
 ) -> None:
     """The golden model against the exact one."""
     from dataclasses import asdict
@@ -114,12 +121,12 @@ def _against_definitions(
         if check.first is not None:
             out.print(f"     {check.first}")
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"jobs": jobs}
     if formats is not None:
         chosen = tuple(format_list(formats))
         chosen = ALL if chosen == ("all",) else chosen
         whole = AXS6 in map(block_format, chosen)
-        options = {"formats": chosen, "names": None if whole else ()}
+        options |= {"formats": chosen, "names": None if whole else ()}
     checks = validate(seed, samples, show, **options)
     cases = sum(check.cases for check in checks)
     mismatches = sum(check.mismatches for check in checks)

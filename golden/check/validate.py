@@ -7,8 +7,11 @@ the limits of a format and random values between them.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +21,10 @@ from axs6.golden.check import decode, dot, encode, sums
 from axs6.golden.check import formats as block_formats
 from axs6.golden.check.comparison import GOLDEN, Comparison, Model
 from axs6.golden.check.subjects import CheckedFormat
+
+_Compare = Callable[[Model, np.random.Generator, int], Iterator[Comparison]]
+_Planned = tuple[str, list[int], _Compare]
+"""The name of a check, its seeds, and what makes its comparisons."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ def validate(
     model: Model = GOLDEN,
     names: Collection[str] | None = None,
     formats: Sequence[str] = (),
+    jobs: int = 1,
 ) -> list[Check]:
     """Run every check of AXS-6, or those named, and those of other block formats.
 
@@ -55,20 +63,22 @@ def validate(
         names: keys of `CHECKS` to run; None runs all.
         formats: names or strings of block formats, each of which is two more checks: one of its
             dot products, one of all else.
+        jobs: checks that run in parallel, each in a process; the outcomes are the same.
 
     Returns:
         The outcomes, in the order of `CHECKS` and `formats`.
 
     Raises:
-        ValueError: `seed` is negative, `samples` is not positive, or a name is unknown.
+        ValueError: `seed` is negative, `samples` or `jobs` is not positive, or a name is unknown.
     """
     check_integer("seed", seed, 0)
     check_integer("samples", samples, 1)
+    check_integer("jobs", jobs, 1)
     chosen = CHECKS.keys() if names is None else names
     for name in chosen:
         if name not in CHECKS:
             raise ValueError(f"names must be among {', '.join(CHECKS)}, not {name!r}")
-    planned = [
+    planned: list[_Planned] = [
         (name, [seed, number], check)
         for number, (name, check) in enumerate(CHECKS.items())
         if name in chosen
@@ -79,13 +89,20 @@ def validate(
         products = partial(dot.compare_products, subject=subject, names=block_formats.ALL)
         planned.append((f"format {name}", [seed, *name.encode()], of_format))
         planned.append((f"format {name}: dot products", [seed, 1, *name.encode()], products))
+    outcome = partial(_outcome, model, samples)
     results = []
-    for name, seeds, check in planned:
-        rng = np.random.default_rng(seeds)
-        results.append(_run(name, check(model, rng, samples)))
-        if progress:
-            progress(results[-1], len(planned))
+    alone = jobs == 1
+    with nullcontext() if alone else ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        for check in map(outcome, planned) if pool is None else pool.map(outcome, planned):
+            results.append(check)
+            if progress:
+                progress(check, len(planned))
     return results
+
+
+def _outcome(model: Model, samples: int, planned: _Planned) -> Check:
+    name, seeds, check = planned
+    return _run(name, check(model, np.random.default_rng(seeds), samples))
 
 
 def _run(name: str, comparisons: Iterator[Comparison]) -> Check:
@@ -112,7 +129,7 @@ def _hex(x: Any) -> str:
     return hex(x)
 
 
-CHECKS: Final[dict[str, Callable[[Model, np.random.Generator, int], Iterator[Comparison]]]] = {
+CHECKS: Final[dict[str, _Compare]] = {
     "encode: special values": encode.encode_special,
     "encode: rounding thresholds": encode.encode_thresholds,
     "encode: random blocks": encode.encode_random,

@@ -214,6 +214,8 @@ def test_generate_says_what_packets_are_where_beats_take_turns(main: Cli) -> Non
         (["validate", "--only", "division"], "--only needs --exhaustive"),
         (["validate", "--state", "state.json"], "--state needs --exhaustive"),
         (["validate", "--exhaustive", "--samples", "9"], "--samples does not go with --exhaustive"),
+        (["validate", "--exhaustive", "--jobs", "2"], "--jobs does not go with --exhaustive"),
+        (["validate", "--jobs", "0"], "jobs must be an integer of at least 1, not 0"),
         (["validate", "--exhaustive", "--format", "mx9"], "--format does not go with --exhaustive"),
         (
             ["validate", "--format", "mx7"],

@@ -272,6 +272,16 @@ def test_formats_are_checks_of_their_own():
         validate(formats=["mxfp5"])
 
 
+def test_checks_in_processes_have_the_same_outcomes_in_the_same_order():
+    seen = []
+    options = {"seed": 2, "samples": 1, "names": [DECODE, DIVIDE], "formats": ["int4_float32_t0"]}
+    found = validate(progress=lambda check, total: seen.append((check, total)), jobs=2, **options)
+    assert found == validate(**options)
+    assert seen == [(check, 4) for check in found]
+    with pytest.raises(ValueError, match="^jobs must be an integer of at least 1, not 0$"):
+        validate(jobs=0)
+
+
 def test_elements_of_one_exponent_bit_have_a_fixed_point_and_blocks_may_be_single_values():
     checks = validate(samples=1, names=[], formats=["e1m2f_e8m0_t8", "e2m1fn_e8m0_t1"])
     assert all(check.cases > 300 and not check.mismatches for check in checks)
