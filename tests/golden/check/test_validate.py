@@ -278,7 +278,7 @@ def test_checks_in_processes_have_the_same_outcomes_in_the_same_order():
     found = validate(progress=lambda check, total: seen.append((check, total)), jobs=2, **options)
     assert found == validate(**options)
     assert seen == [(check, 4) for check in found]
-    with pytest.raises(ValueError, match="^jobs must be an integer of at least 1, not 0$"):
+    with pytest.raises(ValueError, match=r"^jobs must be an integer of at least 1, not 0$"):
         validate(jobs=0)
 
 
