@@ -34,7 +34,7 @@ NO_SCALE = np.array(
 )
 """Patterns that are no positive finite number."""
 
-AT_BOUNDARIES = 1 << 11
+AT_BOUNDARIES = 1 << 12
 """Blocks at random boundaries."""
 
 MANY = 1 << 8
