@@ -6,18 +6,11 @@ from pathlib import Path
 
 from digests import ROOT
 
-from axs6.golden.formats import (
-    CATALOG,
-    ROW_FORMATS,
-    Exponent,
-    Rule,
-    ScaleChoice,
-    Shift,
-    block_format,
-)
+from axs6.golden.formats import CATALOG, ROW_FORMATS, Exponent, Rule, Shift
 from axs6.hw.decoder.plan import decoded
 from axs6.hw.dot.shape import multiplied
 from axs6.hw.encoder.encoder import encoded
+from axs6.studies.comparison.hardware import unit_of
 
 
 def imported(package: str, *names: str) -> tuple[str, ...]:
@@ -179,12 +172,8 @@ def compared_units(names: Sequence[str]) -> tuple[tuple[str, dict[str, str]], ..
 
 
 def encoders(names: Iterable[str]) -> tuple[tuple[str, dict[str, str]], ...]:
-    """The encoders of formats; of those that choose a scale it is another unit."""
-    chosen = {name: block_format(name).choice is not ScaleChoice.MAX for name in names}
-    return tuple(
-        ("choice_encoder" if chooses else "encoder", {"format": name, "dtype": "bf16"})
-        for name, chooses in chosen.items()
-    )
+    """The encoders of formats, as `axs6 compare` takes them."""
+    return tuple((unit_of("encoder", name), {"format": name, "dtype": "bf16"}) for name in names)
 
 
 OVERVIEW = ("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4", "int8")

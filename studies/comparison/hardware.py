@@ -170,7 +170,7 @@ def _measured(
         advance(f"{result.point.label(['format'])} ({done} of {total})")
 
     measured: dict[str, Result] = {}
-    units = {name: _unit_of(unit, name) for name in names}
+    units = {name: unit_of(unit, name) for name in names}
     for each in dict.fromkeys(units.values()):
         here = [name for name in names if units[name] == each]
         expression = f"format={','.join(here)}"
@@ -179,7 +179,7 @@ def _measured(
     return tuple(measured[name] for name in names)
 
 
-def _unit_of(unit: str, name: str) -> str:
+def unit_of(unit: str, name: str) -> str:
     """The unit that does it in a format: encoders of formats that choose scales are another."""
     chooses = block_format(name).choice is not ScaleChoice.MAX
     return "choice_encoder" if unit == "encoder" and chooses else unit
