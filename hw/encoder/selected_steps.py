@@ -60,11 +60,14 @@ class Selection(MeasuredReals):
         """The elements whose codes come from the lanes that judge."""
         return () if self.parts else PARTS
 
+    @property
+    def named_parts(self) -> dict[str, Scaled]:
+        """The parts, if there are any, by the names of their fields."""
+        return dict(zip(PARTS, self.parts, strict=True)) if self.parts else {}
+
     def fields(self, lane: Callable[[Scaled], Any]) -> Fields:
         """Fields between steps: scales, `invalid` and, in lanes of parts, what a function gives."""
-        lanes = {
-            k: ArrayLayout(lane(x), self.lanes) for k, x in zip(PARTS, self.parts, strict=False)
-        }
+        lanes = {k: ArrayLayout(lane(x), self.lanes) for k, x in self.named_parts.items()}
         return {**scales_layout(self).members, "invalid": 1, **lanes}
 
 
@@ -77,12 +80,12 @@ class PartStage(Stage):
         self, m: Module, platform: Any, make: Callable[[Scaled], Any], ports: tuple[str, str]
     ) -> Sequence[str]:
         """Add a lane of each part for each value; return the fields that are driven."""
-        made = PARTS[: len(self._scheme.parts)]
-        for name, part in zip(made, self._scheme.parts, strict=True):
+        parts = self._scheme.named_parts
+        for name, part in parts.items():
             i = self.i[name] if name in self.i.shape().members else self.i.lanes
             m.submodules[name] = sub = Module()
             add_lanes(sub, platform, [partial(make, part)], connected(ports, i, self.o[name]))
-        return made
+        return tuple(parts)
 
 
 def connected(ports: tuple[str, str], i: data.View, o: data.View) -> list[dict[str, Value]]:
@@ -174,8 +177,7 @@ class Keep(Step):
         for name in scales_layout(scheme).members:
             m.d.comb += o[name].eq(Cat(i[name][:-1], i.selects) if name == finest else i[name])
         both = [list(i[name]) for name in scheme.judged]
-        for name, part in zip(PARTS, scheme.parts, strict=False):
-            both.append(self._rounded(m, platform, name, part))
+        both += [self._rounded(m, platform, *part) for part in scheme.named_parts.items()]
         m.d.comb += [
             self.o.invalid.eq(i.invalid),
             *(code.eq(Mux(i.selects, b, a)) for code, a, b in zip(o.codes, *both, strict=True)),

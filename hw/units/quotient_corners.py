@@ -45,7 +45,7 @@ def quotient_corners(
         sizes: boundaries of the element, under scales of 1.
 
     Returns:
-        Of each kind: that of the block's scale, and that of elements under the reciprocal.
+        Blocks whose codes of values change, and blocks whose scale changes if the format has any.
     """
     rng = np.random.default_rng(17)
     steps = _Steps(fmt)
