@@ -1,16 +1,11 @@
 """Digests of what figures are measured on: designs and sources, whatever their layout."""
 
 import ast
-import hashlib
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from axs6.hw.core.rtlil import convert
-from axs6.hw.registry import ALL_UNITS
-from axs6.sim.cache import cached, sources
+from axs6.sim.designs import digest
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,7 +22,7 @@ def of_files(pattern: str) -> str:
     paths = sorted(ROOT.glob(pattern))
     if not paths:
         raise ValueError(f"a figure's source must be a file of the project, not {pattern}")
-    return _digest("\0".join(f"{path.relative_to(ROOT)}\0{code(path)}" for path in paths))
+    return digest("\0".join(f"{path.relative_to(ROOT)}\0{code(path)}" for path in paths))
 
 
 def code(path: Path) -> str:
@@ -38,20 +33,6 @@ def code(path: Path) -> str:
     if path.suffix == ".hpp":
         text = re.sub(r"//[^\n]*", "", text)
     return " ".join(text.split())
-
-
-def of_design(unit: str, parameters: Mapping[str, Any]) -> str:
-    """Digest of the RTLIL that a unit's Verilog is written from.
-
-    It is kept in the cache under the sources of the hardware: only the first call takes its time.
-    """
-
-    def build(folder: Path) -> None:
-        text = convert(ALL_UNITS[unit].build(**parameters), f"axs6_{unit}")
-        (folder / "digest").write_text(_digest(text))
-
-    key = [sources("axs6.hw", "axs6.golden"), unit, repr(sorted(parameters.items()))]
-    return (cached("digest", key, build) / "digest").read_text()
 
 
 @cache
@@ -66,10 +47,6 @@ def of_package(name: str) -> str:
         if package == name:
             return version.strip()
     raise ValueError(f"a figure's package must be in constraints.txt, which lacks {name}")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _without_docstrings(tree: ast.AST) -> ast.AST:

@@ -15,8 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from digests import ROOT, of_design, of_files, of_package
+from digests import ROOT, of_files, of_package
 from machine import processor
+
+from axs6.sim.designs import design_digest
 
 DATA = ROOT / "docs" / "figures"
 LIBRARY = "FILE"
@@ -89,7 +91,7 @@ class Figure:
 
     def measured_on(self) -> dict[str, str]:
         """Digests and versions of all that decides the figure, by what it is."""
-        found = {name: of_design(*design) for name, design in self.designs_by_name.items()}
+        found = {name: design_digest(*design) for name, design in self.designs_by_name.items()}
         found |= {pattern: of_files(pattern) for pattern in self.sources}
         return found | {package: of_package(package) for package in self.packages}
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from axs6.golden import Blocks, pack, unpack
 from axs6.golden.check.cases.inputs import random_codes_in_modes
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.pack import layout_of
 from axs6.golden.unpack import unpack_some
 

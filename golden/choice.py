@@ -30,6 +30,9 @@ from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import Rounding
 from axs6.golden.tables import wide_table_codes
 
+FLOAT64_BITS = 53
+"""Bits of the integers that float64 holds."""
+
 HALF = np.uint64(16)
 """Bits of a significand that are multiplied apart, so that a product has at most 64."""
 
@@ -109,6 +112,8 @@ def merits(fmt: BlockFormat, x: Wide, exponent: NDArray[np.int16]) -> NDArray[np
 def selects(element: Selected, x: Finite, codes: Sequence[NDArray[np.uint8]]) -> NDArray[np.bool_]:
     """Which groups have the second element of a selection: those in which its merit is larger.
 
+    Merits that float64 holds exactly are computed in it, others in Python's integers.
+
     Args:
         element: the selection.
         x: values over the scales of groups, (groups, values).
@@ -122,20 +127,26 @@ def selects(element: Selected, x: Finite, codes: Sequence[NDArray[np.uint8]]) ->
     np.floor(wide, out=wide)
     np.minimum(wide, most, out=wide)
     wide *= 2
+    exact = selection_bits(element, wide.shape[-1]) <= FLOAT64_BITS
+    given = wide if exact else wide.astype(np.int64).astype(object)
     merits = []
-    for table, own in zip(_magnitudes(element), codes, strict=True):
+    for table, own in zip(_magnitudes(element, exact), codes, strict=True):
         counts = np.take(table, own)
         terms = counts * -fraction
-        terms += wide
-        merits.append(np.einsum("ij,ij->i", counts, terms))
-    found: NDArray[np.bool_] = merits[1] > merits[0]
-    return found
+        terms += given
+        merits.append(np.einsum("ij,ij->i", counts, terms) if exact else (counts * terms).sum(1))
+    return np.asarray(merits[1] > merits[0], np.bool_)
 
 
 @cache
-def _magnitudes(element: Selected) -> NDArray[np.float64]:
-    """Magnitudes of both elements in units, (2, codes)."""
-    return np.abs(element.integers).astype(np.float64).reshape(2, -1)
+def _magnitudes(element: Selected, exact: bool) -> NDArray[Any]:
+    """Magnitudes of both elements in units, (2, codes), as float64 or as Python's integers."""
+    return np.abs(element.integers).reshape(2, -1).astype(np.float64 if exact else object)
+
+
+def selection_bits(element: Selected, values: int) -> int:
+    """Bits of the merits by which one of two elements is selected for a group of values."""
+    return 2 * element.integer_bits + 2 + MERIT_FRACTION + (values - 1).bit_length()
 
 
 @cache

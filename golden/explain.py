@@ -26,7 +26,7 @@ from axs6.golden.formats import (
     ValueTable,
     name_of,
 )
-from axs6.golden.formats.block_format import HEADER_BITS
+from axs6.golden.formats.modes import HEADER_BITS
 from axs6.golden.pack import BlockLayout
 
 SHOWN: Final = 3

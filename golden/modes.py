@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.formats import BlockFormat, Element, Mode
-from axs6.golden.formats.block_format import HIGH_CODE, LOW_CODE
+from axs6.golden.formats.modes import HIGH_CODE, LOW_CODE
 
 AUTO: Final = "auto"
 """In place of a mode: the one that takes the fewest bytes, then the one with the least error."""

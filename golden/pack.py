@@ -15,7 +15,7 @@ from axs6.golden.arguments import check_integer
 from axs6.golden.bits import pack_codes, put, shift_up
 from axs6.golden.blocks import Blocks, check_blocks, chunks
 from axs6.golden.formats import BlockFormat, Mode, block_format
-from axs6.golden.formats.block_format import HEADER_BITS
+from axs6.golden.formats.modes import HEADER_BITS
 from axs6.golden.modes import dropped_values, elements, payload_bits, sparse_values
 
 ALIGN_MAX = 4096

@@ -10,7 +10,7 @@ from axs6.golden.arguments import check_axis, check_shape
 from axs6.golden.bits import shift_down, take, unpack_codes
 from axs6.golden.blocks import Blocks, check_rows, chunks, scale_shape
 from axs6.golden.formats import BlockFormat, Mode
-from axs6.golden.formats.block_format import HEADER_BITS
+from axs6.golden.formats.modes import HEADER_BITS
 from axs6.golden.modes import dropped_values, sparse_values
 from axs6.golden.pack import MODE_MASK, BlockLayout, layout_of, rows_by_mode
 from axs6.golden.scaling import code_dtype

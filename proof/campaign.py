@@ -1,21 +1,13 @@
-"""All proofs and mutation scores of the project, each a command of its own, in one run.
+"""All proofs, mutation scores and enumerations of the project, each a command of its own.
 
-`axs6 verify` runs these commands. What passed is kept, so that a stopped run goes on.
+`axs6 verify` runs these commands; see `axs6.proof.campaign_results`.
 """
 
-import hashlib
-import json
-import os
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 from axs6.golden.accumulator import ACCUMULATORS
@@ -26,16 +18,9 @@ from axs6.hw.registry import UNITS
 from axs6.hw.units.unit import Unit
 from axs6.proof.components import COMPONENTS, proof_of
 from axs6.proof.items import one_item_each
-from axs6.proof.prove import Outcome, UnitProof
+from axs6.proof.prove import UnitProof
 from axs6.proof.specifications import SPECIFICATIONS
-from axs6.proof.survivors import Verdict
-from axs6.sim.cache import cache_folder, check_cache, sources
 from axs6.sim.exhaustive.runner import Share
-from axs6.sim.process import child_process, temporary_folder, wait
-from axs6.sim.sealed import SealedFile
-
-PROGRAM = ("axs6.golden", "axs6.hw", "axs6.proof", "axs6.sim", "axs6.synth")
-"""Packages whose sources decide what the checks find."""
 
 BLOCK = 8
 """Lanes of the units of which mutants are made."""
@@ -55,54 +40,27 @@ class Check:
 
     Args:
         kind: what it does. unit: name of a unit or of a part of one; "" for all units.
-        format: name of the block format. options: words of the command line after the unit.
+        format: name of the block format. options: of the command, by names of parameters; one that
+        is True takes no value.
     """
 
     kind: Kind
     unit: str
     format: str
-    options: tuple[str, ...]
+    options: Mapping[str, Any]
 
     @property
     def arguments(self) -> list[str]:
         """Of `axs6`."""
-        return [self.kind, *([self.unit] if self.unit else []), *self.options]
+        words = []
+        for name, value in self.options.items():
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+        return [self.kind, *([self.unit] if self.unit else []), *words]
 
     @property
     def command(self) -> str:
         """The command line that repeats the check."""
         return " ".join(["axs6", *self.arguments])
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a check found.
-
-    Args:
-        command: that repeats it. kind, unit, format: of the check. passed: exit status 0.
-        seconds: of the command. said: its last line where it did not pass, unless counts say why.
-        counts: how many claims are proved; mutants killed, equal, different and open; or cases
-        equal.
-    """
-
-    command: str
-    kind: str
-    unit: str
-    format: str
-    passed: bool
-    seconds: float
-    said: str
-    counts: Mapping[str, int]
-
-    def __str__(self) -> str:
-        found = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
-        return f"{self.command}: {self.said or found} ({self.seconds:.1f} s)"
-
-    @property
-    def final(self) -> bool:
-        """Whether it would be no other in another run: it passed, or its limits left mutants
-        open."""
-        return self.passed or (bool(self.counts.get("open")) and not self.counts["different"])
 
 
 def checks() -> list[Check]:
@@ -131,11 +89,9 @@ def _builds(entry: Unit, **parameters: Any) -> bool:
 def _check(kind: Kind, unit: str, format: str, **options: Any) -> Check:
     """A check of a unit; options are named as parameters are."""
     has_format = unit not in UNITS or "format" in UNITS[unit].defaults
-    given = {**({"format": format} if has_format and format else {}), **options}
-    words = []
-    for name, value in given.items():
-        words += [f"--{name.replace('_', '-')}", str(value)]
-    return Check(kind, unit, format, tuple(words))
+    return Check(
+        kind, unit, format, {**({"format": format} if has_format and format else {}), **options}
+    )
 
 
 def _views(unit: str, format: str) -> list[dict[str, str]]:
@@ -239,7 +195,7 @@ def _mutants() -> Iterator[Check]:
 
 def _spaces() -> Iterator[Check]:
     """What is enumerated by simulation."""
-    yield Check(Kind.ENUMERATE, "", "", ("--exhaustive",))
+    yield Check(Kind.ENUMERATE, "", "", {"exhaustive": True})
 
 
 def choose(found: Sequence[Check], parts: Sequence[str], share: Share) -> list[Check]:
@@ -253,88 +209,3 @@ def choose(found: Sequence[Check], parts: Sequence[str], share: Share) -> list[C
             raise ValueError(f"no check has {part!r} in its command")
     chosen = [x for x in found if not parts or any(part in x.command for part in parts)]
     return chosen[share.number - 1 :: share.of]
-
-
-class Kept:
-    """The results that are final, in a file.
-
-    Args:
-        path: of the file; None for the one in the cache.
-
-    Raises:
-        ValueError: the file is no such file, or was changed.
-        CacheError: the cache is another user's, or others may write to it.
-        OSError: the file cannot be read.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        if path is None:
-            check_cache()
-            path = cache_folder() / "verification.json"
-        self._file = SealedFile(path.resolve(), "axs6 verification 1", "axs6 verify", "checks")
-        self._results = self._file.read()
-        self._writing = threading.Lock()
-
-    def get(self, check: Check) -> Result | None:
-        """What was found before, if nothing has changed since."""
-        entry = self._results.get(check.command)
-        if entry is None or entry["key"] != _key():
-            return None
-        return Result(**entry["result"])
-
-    def put(self, result: Result) -> None:
-        """Keep a result, if it is final.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        if result.final:
-            with self._writing:
-                self._results[result.command] = {"key": _key(), "result": asdict(result)}
-                self._file.write(self._results)
-
-
-@cache
-def _key() -> str:
-    return hashlib.sha256(sources(*PROGRAM).encode()).hexdigest()[:32]
-
-
-def run_check(check: Check, seconds: float) -> Result:
-    """Run the command of a check in a process of its own.
-
-    Args:
-        check: one of `checks`. seconds: limit, after which it has failed.
-
-    Raises:
-        StoppedError: the work of this thread was stopped.
-    """
-    start = time.perf_counter()
-    with temporary_folder("axs6-verify-") as folder:
-        json_file, log = folder / "figures.json", folder / "log"
-        command = [sys.executable, "-P", "-m", "axs6", *check.arguments, "--json", str(json_file)]
-        environment: Mapping[str, str] = {**os.environ, "COLUMNS": "1000", "NO_COLOR": "1"}
-        with child_process(command, log, environment) as child:
-            try:
-                status, said = wait(child, seconds), ""
-            except subprocess.TimeoutExpired:
-                status, said = 1, f"not finished within {seconds:g} s"
-        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-        figures = json.loads(json_file.read_text()) if json_file.exists() else None
-    if status and not said and not (figures and check.kind is Kind.MUTATE):
-        said = (lines[-1:] or [f"exit status {status}"])[0]
-    counts = _counts(check.kind, figures) if figures else {}
-    took = round(time.perf_counter() - start, 1)
-    return Result(
-        check.command, check.kind, check.unit, check.format, not status, took, said, counts
-    )
-
-
-def _counts(kind: Kind, figures: Any) -> dict[str, int]:
-    """What the JSON of a check's command counts."""
-    if kind is Kind.PROVE:
-        outcomes = [claim["outcome"] for claim in figures["claims"]]
-        return {"claims proved": outcomes.count(Outcome.PROVED)}
-    if kind is Kind.MUTATE:
-        verdicts = [each["verdict"] for each in figures["survivors"]]
-        return {"killed": figures["killed"], **{x: verdicts.count(x) for x in map(str, Verdict)}}
-    return {"cases equal": sum(space["compared"] + space["earlier"] for space in figures)}

@@ -7,6 +7,8 @@ a 2^(n - 1) = Q b + R with R < b and n digits in Q. So the last one has Q and R 
 the unit of Q, and whether the quotient is above, on or below one depends on Q and on whether R
 is 0.
 
+One of the first two digits is 1 unless a is 0, so only they are asked for the highest bit.
+
 Source: docs/hardware.md, "Encoders that find scales".
 """
 
@@ -38,6 +40,7 @@ NUMBER = Number(
     exponent_bits=FP32_NORMAL.place_bits + 1,
     offset=-DIGITS - FARTHEST,
     special=False,
+    most_zeros=1,
 )
 """What is rounded: 2 (Q + R/b) under an exponent that is `FARTHEST` too large."""
 
@@ -118,10 +121,13 @@ def _prepared(core: Core, seconds: float) -> Statement:
 def _divided(core: Core, known: int, seconds: float) -> Statement:
     """Two digits: 4 R + the next two bits of the dividend = digits b + the new R, less than b.
 
+    One of the first two is 1 where the dividend has its highest bit.
+
     Args:
         core: of the step. known: digits before it. seconds: limit.
     """
     same = f"(= ((_ extract {known + 1} 2) new_quotient) quotient)"
+    some = f"(=> (= ((_ extract {BITS - 2} {BITS - 2}) rest) #b1) (not (= new_quotient #b00)))"
     right = f"""(=> (and (bvult rest divisor) (= ((_ extract {BITS - 1} {BITS - 1}) divisor) #b1))
   (and (= (concat rest {"#b00" if known else "low #b0"})
           (bvadd (bvmul (concat (_ bv0 {BITS}) ((_ extract 1 0) new_quotient))
@@ -129,7 +135,7 @@ def _divided(core: Core, known: int, seconds: float) -> Statement:
                  (concat #b00 new_rest)))
        (bvult new_rest divisor)
        (= new_divisor divisor) (= new_exponent exponent)
-       {same if known else "true"}))"""
+       {same if known else some}))"""
 
     def expected(item: Mapping[str, int]) -> int | None:
         if item["rest"] >= item["divisor"] or not item["divisor"] & TOP:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from axs6.golden.arguments import check_integer
 from axs6.golden.formats import AXS6, BlockFormat, block_format, format_list, name_of
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 
 BACKENDS = ("emulated", "rtl")
 BATCH = 256

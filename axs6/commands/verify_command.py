@@ -9,7 +9,7 @@ import typer
 from axs6.commands.options import RESULTS, with_options
 
 if TYPE_CHECKING:
-    from axs6.proof.campaign import Result
+    from axs6.proof.campaign_results import Result
     from axs6.tables import Table
 
 EXTRA = "proof"
@@ -43,9 +43,9 @@ def run(
     """Run every proof, every mutation score and every enumeration.
 
     Each check is a command of its own, which is printed with its outcome and repeats it. Checks
-    that passed, or left mutants open, are kept: run the command again to resume an interrupted run,
-    unless sources have changed. The exit status is 1 if a claim is refuted or open, or a mutant is
-    alive.
+    that passed, or left mutants open, are kept until the design or the sources of the check
+    change: run the command again to resume an interrupted run, with --state on any machine. The
+    exit status is 1 if a claim is refuted or open, or a mutant is alive.
 
     Example: axs6 verify --only block_dot --jobs 2
     """
@@ -56,7 +56,8 @@ def run(
     from axs6.commands.packages import need
     from axs6.commands.results import ResultFiles
     from axs6.golden.arguments import check_integer
-    from axs6.proof.campaign import Check, Kept, all_unproved, checks, choose, run_check
+    from axs6.proof.campaign import Check, all_unproved, checks, choose
+    from axs6.proof.campaign_results import Kept, run_check
     from axs6.sim.control import in_threads
     from axs6.sim.exhaustive.runner import Share
 
@@ -75,7 +76,7 @@ def run(
         earlier = " in an earlier run" if result else ""
         if result is None:
             result = run_check(check, timeout)
-            kept.put(result)
+            kept.put(check, result)
         out.print(verdict(result.passed, f"{result}{earlier}"), soft_wrap=True)
         return result
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden import fp32
+from axs6.golden.choice import FLOAT64_BITS, selection_bits
 from axs6.golden.formats import (
     BF16,
     FP32,
@@ -21,7 +22,6 @@ from axs6.golden.formats import (
     Selected,
     Shift,
 )
-from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.scaling import SMALLEST_SCALE, as_bf16
 from axs6.torch.kernels.tables import LADDERS, TABLE_BITS, Ladder, as_table, parts
 
@@ -33,9 +33,6 @@ RULES = tuple(Rule)
 
 CHOICES = tuple(ScaleChoice)
 """Choices of scales, in the order of their numbers."""
-
-MERIT_BITS = 53
-"""Bits of merits that float64 holds; formats with wider ones are left to the golden model."""
 
 FIELDS = (
     *("block", "group", "shift_top", "emax", "bias", "code_top", "rule", "precision"),
@@ -237,18 +234,15 @@ def _element(fmt: BlockFormat) -> dict[str, Any]:
 
 def _rounds(fmt: BlockFormat) -> bool:
     """Whether the kernels round to the element, and compare the errors under scales or in two
-    elements, if they are compared."""
+    elements, if they are compared: in float64."""
     element = fmt.element
     if element.listed and fmt.choice is not ScaleChoice.MAX:
         return False
     if element.listed and any(as_table(x) is None for x in parts(element)):
         return False
     if isinstance(element, Selected):
-        return selection_bits(fmt) <= MERIT_BITS and element.integer_bits <= TABLE_BITS
-    return fmt.choice is ScaleChoice.MAX or fmt.merit_bits <= MERIT_BITS
-
-
-def selection_bits(fmt: BlockFormat) -> int:
-    """Bits of the merits by which an element is selected: see `axs6.golden.choice`."""
-    lanes = (fmt.block - 1).bit_length()
-    return 2 * fmt.element.integer_bits + 2 + MERIT_FRACTION + lanes
+        return (
+            selection_bits(element, fmt.block) <= FLOAT64_BITS
+            and element.integer_bits <= TABLE_BITS
+        )
+    return fmt.choice is ScaleChoice.MAX or fmt.merit_bits <= FLOAT64_BITS

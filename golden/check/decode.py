@@ -12,7 +12,7 @@ from axs6.golden.check.comparison import Comparison, Model, as_blocks, as_exact,
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import BF16, FP32, FP64
 from axs6.golden.formats import Mode
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 
 OUTPUTS = (("float32", FP32), ("bfloat16", BF16), ("float64", FP64))
 

@@ -9,7 +9,7 @@ from axs6.golden.check.comparison import Comparison, Model, as_exact, magnitude_
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import Value
 from axs6.golden.formats import Mode
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.modes import AUTO
 from axs6.golden.rounding import DETERMINISTIC, RANDOM_BITS_MAX, Rounding
 

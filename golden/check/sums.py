@@ -9,7 +9,7 @@ from axs6.golden.check.cases import inputs
 from axs6.golden.check.comparison import Comparison, Model, as_blocks, as_exact
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import add_fp32
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 
 MATRICES = ((1, 1, 0), (2, 3, 1), (3, 2, 7), (2, 2, 33), (3, 4, 50), (2, 3, 130))
 """Rows of a, rows of b, and K of the matrix products compared."""

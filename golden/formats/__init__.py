@@ -1,10 +1,11 @@
 """Block formats as data: elements, scales, `BlockFormat`, the catalog and the strings."""
 
-from axs6.golden.formats.block_format import BlockFormat, Mode
+from axs6.golden.formats.block_format import BlockFormat
 from axs6.golden.formats.catalog import AXS6, CATALOG, ROW_FORMATS, formats
 from axs6.golden.formats.codes import NotANumber
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
 from axs6.golden.formats.floating import BF16, FP16, FP32, FP64, Float, Specials, p3109
+from axs6.golden.formats.modes import Mode
 from axs6.golden.formats.names import (
     block_format,
     format_list,

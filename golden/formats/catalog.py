@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from axs6.golden.formats.block_format import ALL_MODES, DENSE_CODE, BlockFormat
+from axs6.golden.formats.block_format import BlockFormat
 from axs6.golden.formats.element import Element, SignMagnitude, TwosComplement, Unsigned
 from axs6.golden.formats.floating import (
     BF16,
@@ -17,6 +17,7 @@ from axs6.golden.formats.floating import (
     HIF4_SCALE,
     UE5M3,
 )
+from axs6.golden.formats.modes import ALL_MODES, DENSE_CODE
 from axs6.golden.formats.scale import CHANNEL, TENSOR, Exponent, Integer, Level, Real, Shift
 from axs6.golden.formats.selected import IF4, RAZER, Selected
 from axs6.golden.formats.table import NF4, NF4_Q6, ValueTable

@@ -10,10 +10,12 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from axs6.golden.formats.block_format import ALL_MODES, BlockFormat, Mode, check_element
+from axs6.golden.formats.block_format import BlockFormat
 from axs6.golden.formats.catalog import CATALOG
+from axs6.golden.formats.checks import check_element
 from axs6.golden.formats.element import Element, SignMagnitude, Single, TwosComplement, Unsigned
 from axs6.golden.formats.floating import BF16, FP32, Float, p3109
+from axs6.golden.formats.modes import ALL_MODES, Mode
 from axs6.golden.formats.scale import (
     CHANNEL,
     TENSOR,

@@ -10,7 +10,7 @@ from axs6.golden.check.cases import inputs
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import BF16, FP32, FP64
 from axs6.golden.decode import decode
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.unpack import unpack
 from axs6.golden.vectors.subject import BYTES, NUMBER, PATTERNS, WORD, Case, Subject
 

@@ -11,7 +11,7 @@ from axs6.golden.check.exact import sequences as exact_sequences
 from axs6.golden.check.exact.floats import Special
 from axs6.golden.encode import encode
 from axs6.golden.formats import AXS6, Mode
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.lfsr import RANDOM_SEED
 from axs6.golden.modes import AUTO, elements
 from axs6.golden.pack import pack

@@ -13,7 +13,7 @@ from axs6.golden.check.cases import inputs
 from axs6.golden.check.exact import axs6 as exact
 from axs6.golden.check.exact.floats import FP32, float_value
 from axs6.golden.encode import encode
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.rounding import Rounding
 from axs6.golden.vectors.subject import NUMBER, NUMBERS, PATTERN, PATTERNS, Case, Subject
 

@@ -11,7 +11,7 @@ from axs6.golden.check.exact import sequences as exact_sequences
 from axs6.golden.check.exact.floats import FP32
 from axs6.golden.feedback import encode_with_feedback
 from axs6.golden.formats import Mode
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.lfsr import RANDOM_SEED, Lfsr
 from axs6.golden.modes import AUTO
 from axs6.golden.pack import pack

@@ -24,9 +24,9 @@ from axs6.golden.formats import (
     SignMagnitude,
     name_of,
 )
-from axs6.golden.formats.block_format import HEADER_BITS
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
 from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.golden.formats.modes import HEADER_BITS
 from axs6.golden.pack import ALIGN_MAX
 from axs6.golden.scaling import code_dtype
 from axs6.hw.core.parameters import formats_of_operands

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from axs6.golden.formats import BlockFormat, Float, block_format, name_of, operand_formats
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 
 BLOCK_FORMS = ("dense", "packed")
 """Forms of input blocks: exponent and codes, or packed bytes."""

@@ -39,6 +39,38 @@ def chosen(uses: Sequence[Value], values: Iterable[Value]) -> Value:
     )
 
 
+def largest_of(m: Module, values: Sequence[Value]) -> Value:
+    """The largest of values of one shape, each comparison built once."""
+    return balanced(values, lambda a, b: _either(m, a > b, a, b, "larger"))
+
+
+def least_of(m: Module, values: Sequence[Value]) -> Value:
+    """The least of values of one shape, each comparison built once."""
+    return balanced(values, lambda a, b: _either(m, a < b, a, b, "lesser"))
+
+
+def least_in_groups(m: Module, values: Sequence[Value], sizes: Sequence[int]) -> list[list[Value]]:
+    """The least value of each group, for group sizes from coarse to fine.
+
+    A size is a multiple of the next one, and the least values of fine groups serve coarse ones.
+    """
+    found: list[list[Value]] = []
+    level, size = list(values), 1
+    for coarser in reversed(sizes):
+        each = coarser // size
+        level = [least_of(m, level[k : k + each]) for k in range(0, len(level), each)]
+        size = coarser
+        found.append(level)
+    return found[::-1]
+
+
+def _either(m: Module, first: Value, a: Value, b: Value, name: str) -> Value:
+    """One of two values as a signal: an expression would be written out at each of its uses."""
+    either = Signal(a.shape(), name=name)
+    m.d.comb += either.eq(Mux(first, a, b))
+    return either
+
+
 Group = tuple[Value, Value]
 """Bits as the number of zeros above their highest set bit, and whether one is set."""
 

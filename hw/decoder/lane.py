@@ -17,8 +17,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from axs6.golden.formats import Float, SignMagnitude
-from axs6.golden.formats.block_format import HIGH_CODE, LOW_CODE
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.formats.modes import HIGH_CODE, LOW_CODE
 from axs6.hw.core.layouts import code_layout_of
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.core.trees import any_of, chosen

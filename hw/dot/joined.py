@@ -15,7 +15,7 @@ from axs6.golden.rounding import Rounding
 from axs6.hw.core.layouts import float_layout
 from axs6.hw.core.pipeline import Step, in_lanes, past
 from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.core.trees import any_of, balanced
+from axs6.hw.core.trees import any_of, balanced, largest_of
 from axs6.hw.dot.align import AlignPlan, AlignTerms, OneTerm, distance_steps
 from axs6.hw.dot.aligned_sum import sum_steps
 from axs6.hw.dot.exact import Leading, leading_layout
@@ -212,8 +212,7 @@ class JoinGroups(Step):
         """Build the comparisons, shifts and additions."""
         m = Module()
         groups, o = list(self.i), self.o
-        top = balanced([x.top for x in groups], lambda a, b: Mux(a < b, b, a))
-        m.d.comb += o.top.eq(top)
+        m.d.comb += o.top.eq(largest_of(m, [x.top for x in groups]))
         moved = []
         for index, group in enumerate(groups):
             below = Signal(len(group.top), name=f"below{index}")

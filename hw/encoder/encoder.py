@@ -22,9 +22,9 @@ from axs6.golden.formats import (
     block_format,
     name_of,
 )
-from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
 from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.rounding import RANDOM_BITS, Rounding, check_random_bits, check_rounding
 from axs6.hw.core.layouts import lanes_layout, lanes_of, words_layout
 from axs6.hw.core.parameters import BEHAVIOUR, BLOCKS, STRUCTURE, float_dtype

@@ -1,6 +1,5 @@
 """Steps of an encoder of any format whose scales are an exponent and shifts, in words."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,7 @@ from axs6.hw.core.layouts import scale_names, values_layout
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.core.trees import any_of, balanced
+from axs6.hw.core.trees import any_of, least_in_groups
 from axs6.hw.encoder.code_steps import LaneSteps, RoundMagnitudes, ShiftSignificands, scales_layout
 from axs6.hw.encoder.format_lanes import (
     AlignLane,
@@ -194,41 +193,37 @@ class ShareScales(Step):
     def _shifts(self, m: Module) -> list[list[Value]]:
         """The shifts of each level, coarse to fine: distances of the places of groups."""
         levels = self._scheme.shifts
-        lanes = list(self.i.lanes)
+        lanes = list(self.i.lanes)[: self._scheme.fmt.block]
+        if len(levels) == 1:
+            limit = levels[0].scale.largest_code
+        else:
+            limit = (1 << len(lanes[0].distance)) - 1
+        groups = [int(level.group) for level in levels]
+        nearest = least_in_groups(m, [_held(lane, limit) for lane in lanes], groups)
+        if len(levels) == 1:
+            return nearest
         found: list[list[Value]] = []
         above: list[Value] = [Const(0, 1)]
-        for depth, level in enumerate(levels):
-            most, group = level.scale.largest_code, int(level.group)
-            ends = range(0, self._scheme.fmt.block, group)
-            limit = most if len(levels) == 1 else (1 << len(lanes[0].distance)) - 1
-            nearest, some = [], []
-            for start in ends:
-                here = lanes[start : start + group]
-                nearest.append(
-                    self._least(m, [_held(lane, limit) for lane in here], f"{depth}_{start}")
-                )
-                some.append(any_of([lane.close for lane in here]))
-            each = len(nearest) // len(above)
+        for depth, (level, group) in enumerate(zip(levels, groups, strict=True)):
+            most, each = level.scale.largest_code, len(nearest[depth]) // len(above)
             shifts: list[Value] = []
-            for k, (near, any_here) in enumerate(zip(nearest, some, strict=True)):
+            for k, near in enumerate(nearest[depth]):
+                some = any_of([lane.close for lane in lanes[k * group : (k + 1) * group]])
+                apart = near - above[k // each]
                 shift = Signal(level.scale.bits, name=f"shift{depth}_{k}")
-                apart = near if len(levels) == 1 else near - above[k // each]
-                m.d.comb += shift.eq(Mux(any_here & (apart < most), apart, most))
+                m.d.comb += shift.eq(Mux(some & (apart < most), apart, most))
                 shifts.append(shift)
             found.append(shifts)
-            above = nearest
+            above = nearest[depth]
         return found
-
-    def _least(self, m: Module, values: Sequence[Value], name: str) -> Value:
-        least = Signal(len(values[0]), name=f"nearest{name}")
-        m.d.comb += least.eq(balanced(list(values), lambda a, b: Mux(a < b, a, b)))
-        return least
 
 
 def _held(lane: Any, most: int) -> Value:
     """A lane's distance, at most `most`, which is also that of a lane that is not close."""
-    bits = most.bit_length()
-    return Mux(lane.close & (lane.distance < most), lane.distance, most)[:bits]
+    bits, below = most.bit_length(), lane.close
+    if most < (1 << len(lane.distance)) - 1:
+        below &= lane.distance < most
+    return Mux(below, lane.distance, most)[:bits]
 
 
 class Align(LaneSteps[Scheme]):

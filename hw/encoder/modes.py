@@ -8,8 +8,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value, ValueLike
 from amaranth.lib import data, wiring
 
 from axs6.golden.formats import Float, Mode, SignMagnitude
-from axs6.golden.formats.block_format import HEADER_BITS, HIGH_CODE, LOW_CODE
 from axs6.golden.formats.catalog import AXS6_ELEMENT, AXS6_SCALE
+from axs6.golden.formats.modes import HEADER_BITS, HIGH_CODE, LOW_CODE
 from axs6.golden.modes import dropped_values
 from axs6.hw.core.layouts import code_layout, encoded_layout, lanes_of
 from axs6.hw.core.parameters import one_of

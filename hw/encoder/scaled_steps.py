@@ -16,7 +16,7 @@ from axs6.hw.core.layouts import float_layout, fp32_layout, outer_names
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout
-from axs6.hw.core.trees import balanced
+from axs6.hw.core.trees import largest_of
 from axs6.hw.encoder.code_steps import LaneSteps, RoundMagnitudes, ShiftSignificands, scales_layout
 from axs6.hw.encoder.format_lanes import aligned_lane
 from axs6.hw.encoder.reciprocal_steps import DivisionOperands, reciprocal_steps
@@ -88,11 +88,7 @@ class LargestMagnitude(Stage):
     def build(self, m: Module, platform: Any) -> Sequence[str]:
         """Build the tree of maxima."""
         keys = [Cat(x.significand, x.place) for x in self.i.values]
-        largest = Signal(len(keys[0]))
-        m.d.comb += [
-            largest.eq(balanced(keys, lambda a, b: Mux(a > b, a, b))),
-            self.o.dividend.as_value().eq(largest),
-        ]
+        m.d.comb += self.o.dividend.as_value().eq(largest_of(m, keys))
         if "empty" not in self.o.shape().members:
             return ["dividend"]
         m.d.comb += self.o.empty.eq(~self.o.dividend.significand.any())

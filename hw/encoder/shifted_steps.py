@@ -19,7 +19,7 @@ from axs6.hw.core.layouts import fp32_layout, scale_names
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.core.trees import balanced
+from axs6.hw.core.trees import least_in_groups
 from axs6.hw.encoder.code_steps import LaneSteps, scales_layout
 from axs6.hw.encoder.format_lanes import align, aligned_lane, passing_lane, sides
 from axs6.hw.encoder.scaled import Scaled
@@ -47,7 +47,11 @@ class TimesInverse(Step):
         self._factor = (pattern & (1 << FRACTION) - 1 | 1 << FRACTION) >> DROPPED
         below = value.bits - 1 + BF16_BITS - 1
         self.number = Number(
-            value.bits + BF16_BITS, value.place_bits, exponent - value.bias - below, special=False
+            value.bits + BF16_BITS,
+            value.place_bits,
+            exponent - value.bias - below,
+            special=False,
+            most_zeros=1,  # both significands have their highest bit, or the product is 0
         )
         i = StructLayout({"dividend": value.layout})
         super().__init__(i, self.number.given, levels=30)
@@ -146,7 +150,8 @@ class ShareShifts(Step):
     def __init__(self, scheme: Scaled, i: data.StructLayout) -> None:
         self._scheme = scheme
         groups = scheme.lanes // int(scheme.fmt.levels[0].group)
-        rises = ArrayLayout(sum(x.scale.largest_code for x in scheme.shifts).bit_length(), groups)
+        self._most = sum(x.scale.largest_code for x in scheme.shifts)
+        rises = ArrayLayout(self._most.bit_length(), groups)
         lanes = {"lanes": i["lanes"].shape, "rises": rises, "invalid": 1}
         o = StructLayout({**scales_layout(scheme).members, **lanes})
         super().__init__(i, o, levels=20 + 24 * len(scheme.shifts))
@@ -160,16 +165,16 @@ class ShareShifts(Step):
         fields = [(name, level) for name, level in found if isinstance(level.scale, Shift)]
         made = {"lanes", "rises", *(name for name, _ in fields)}
         m.d.comb += [o[name].eq(i[name]) for name in o.shape().members if name not in made]
+        sizes = [int(level.group) for _, level in fields]
+        nearest = least_in_groups(m, [self._distance(m, lane) for lane in i.lanes], sizes)
         rises: list[Value] = [Const(0, 1)]
-        for name, level in fields:
-            each, most = scheme.lanes // int(level.group), level.scale.largest_code
-            above = [rises[k * len(rises) // each] for k in range(each)]
+        for (name, level), groups in zip(fields, nearest, strict=True):
+            most = level.scale.largest_code
+            above = [rises[k * len(rises) // len(groups)] for k in range(len(groups))]
             shifts = []
-            for k, rise in enumerate(above):
-                lanes = list(i.lanes)[k * int(level.group) : (k + 1) * int(level.group)]
+            for k, (rise, near) in enumerate(zip(above, groups, strict=True)):
                 shift = Signal(level.scale.bits, name=f"{name}_{k}")
-                far = self._nearest(m, lanes, f"{name}_{k}") + (scheme.element.emax - scheme.top)
-                below = far - rise
+                below = near - rise
                 m.d.comb += shift.eq(Mux(below < 0, 0, Mux(below < most, below, most)))
                 shifts.append(shift)
             m.d.comb += [to.eq(shift) for to, shift in zip(o[name], shifts, strict=True)]
@@ -184,14 +189,14 @@ class ShareShifts(Step):
             ]
         return m
 
-    def _nearest(self, m: Module, lanes: list[Any], name: str) -> Value:
-        """The least distance of some lanes; of none a large one."""
-        shape = lanes[0].total.shape()
-        none = Const((1 << shape.width - 1) - 1, shape)
-        nearest = Signal(shape, name=f"nearest_{name}")
-        totals = [Mux(lane.some, lane.total, none).as_signed() for lane in lanes]
-        m.d.comb += nearest.eq(balanced(totals, lambda a, b: Mux(a < b, a, b).as_signed()))
-        return nearest
+    def _distance(self, m: Module, lane: Any) -> Value:
+        """A lane's distance, from 0 to the sum of the largest shifts, which is also that of 0."""
+        far = lane.total + (self._scheme.element.emax - self._scheme.top)
+        distance = Signal(range(self._most + 1), name="distance")
+        m.d.comb += distance.eq(
+            Mux(lane.some & (far < self._most), Mux(far < 0, 0, far), self._most)
+        )
+        return distance
 
 
 class AlignProductLane(wiring.Component):

@@ -31,7 +31,7 @@ from axs6.hw.core.layouts import (
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.rtlil import add_lanes
 from axs6.hw.core.structures import ArrayLayout, StructLayout
-from axs6.hw.core.trees import any_of, balanced
+from axs6.hw.core.trees import any_of, largest_of
 from axs6.hw.encoder.fields import deepest_subnormal, exponent_offset, unused_exponent_bits
 from axs6.hw.encoder.modes import add_rounding, lane_codes, rounded_bits, rounded_layout
 
@@ -137,7 +137,7 @@ class ShareExponent(Step):
         largest = Signal(self._dtype.exponent_bits)
         ones = Signal(self._dtype.fraction_bits + 1)
         m.d.comb += [
-            largest.eq(balanced([x.field for x in lanes], lambda a, b: Mux(a > b, a, b))),
+            largest.eq(largest_of(m, [x.field for x in lanes])),
             ones.eq(any_of([Mux(x.nan, 0, x.significand) for x in lanes])),
             self.o.lanes.eq(lanes),
             self.o.invalid.eq(self.i.invalid),

@@ -193,9 +193,10 @@ class Decide(Step):
 def rounding_steps(number: Number, *, fine: bool = False) -> list[Step]:
     """The steps from `Number.given` to `fp32_layout`.
 
-    `fine` ones move wide numbers to the top in four steps in place of two, and round them in three.
+    `fine` ones move wide numbers that may have any number of leading zeros to the top in four steps
+    in place of two, and round them in three.
     """
-    fine = fine and number.width >= SIGNIFICAND
+    fine = fine and number.width >= SIGNIFICAND and number.most_zeros is None
     steps: list[Step] = (
         [CountMagnitudeByteZeros(number), JoinByteZeros(number)]
         if fine

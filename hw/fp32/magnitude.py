@@ -49,7 +49,7 @@ class CountMagnitudeZeros(Step):
         """Build the tree and the subtraction."""
         m = Module()
         m.d.comb += [
-            self.o.zeros.eq(leading_zeros(m, self.i.magnitude)),
+            self.o.zeros.eq(leading_zeros(m, self.i.magnitude[-self._number.leading :])),
             self.o.top.eq(self._number.top_of(self.i)),
         ]
         self._number.pass_on(m, self, "magnitude")

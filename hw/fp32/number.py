@@ -30,12 +30,19 @@ class Number:
         exponent_bits: of the exponent; 0 where it is 0.
         offset: added to the exponent.
         special: whether there may be NaN or an infinity in its place.
+        most_zeros: leading zeros that a magnitude other than 0 has at most; any number by default.
     """
 
     width: int
     exponent_bits: int
     offset: int
     special: bool
+    most_zeros: int | None = None
+
+    @property
+    def leading(self) -> int:
+        """Bits at the top of a magnitude, one of which is set unless it is 0."""
+        return self.width if self.most_zeros is None else self.most_zeros + 1
 
     @property
     def top(self) -> int:
@@ -45,13 +52,13 @@ class Number:
     @property
     def field(self) -> int:
         """Bits of that field with its sign, whatever the exponent and the leading zeros."""
-        low, high = self.top - self.width, self.top + (1 << self.exponent_bits) - 1
+        low, high = self.top - self.leading, self.top + (1 << self.exponent_bits) - 1
         return max((~low).bit_length() if low < 0 else 0, high.bit_length(), 1) + 1
 
     @property
     def zeros(self) -> int:
         """Bits of a number of leading zeros."""
-        return (self.width - 1).bit_length()
+        return (self.leading - 1).bit_length()
 
     def layout(self, **fields: Any) -> data.StructLayout:
         """A layout with the sign and what stands in the place of a number."""

@@ -133,7 +133,8 @@ class Quotient:
     @property
     def number(self) -> Number:
         """The quotient, its remainder in the lowest bit: 1 where there is one."""
-        return Number(self.digits + 1, self.exponent_bits, self.base - self.digits, special=False)
+        offset = self.base - self.digits
+        return Number(self.digits + 1, self.exponent_bits, offset, special=False, most_zeros=1)
 
 
 class Prepare(Step):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from axs6.golden.blocks import Blocks
 from axs6.golden.dot import block_dot
 from axs6.golden.formats import BlockFormat, Exponent, Integer, Real, Scale
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.operands import Operand
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import VIEWS

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
 from axs6.golden.formats import AXS6, FP32, BlockFormat, Float, Real
-from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.golden.formats.floating import OUTPUT_DTYPES
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.hw.core.layouts import (
     PADDING,
     UNUSED,

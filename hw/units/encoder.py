@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from axs6.golden.encode import encode
 from axs6.golden.feedback import encode_with_feedback
 from axs6.golden.formats import AXS6, CHANNEL, FP32, BlockFormat, Level, Mode, Real, block_format
-from axs6.golden.formats.block_format import MODE_BLOCKS
 from axs6.golden.formats.floating import INPUT_DTYPES
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.rounding import DETERMINISTIC, Rounding
 from axs6.hw.core.layouts import outer_names, scale_names
 from axs6.hw.core.parameters import BLOCKS, STRUCTURE, VIEWS

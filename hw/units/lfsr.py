@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.random import Generator
 
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.lfsr import RANDOM_SEED
 from axs6.golden.lfsr import Lfsr as GoldenLfsr
 from axs6.golden.rounding import RANDOM_BITS

@@ -11,7 +11,7 @@ from torch import Tensor
 import axs6
 from axs6.golden.check.cases import inputs
 from axs6.golden.formats import AXS6, CATALOG, block_format
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.torch import kernels
 from axs6.torch.lanes import values
 from axs6.torch.rounding import rounder

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import axs6
 from axs6.golden.check.cases import inputs
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.torch import decode, encode, fake_quantise
 from axs6.torch.ieee import narrow, round_to_fp32, widen
 

@@ -14,7 +14,7 @@ import axs6
 from axs6.golden.blocks import Blocks
 from axs6.golden.check.cases import fp32 as fp32_cases
 from axs6.golden.formats import AXS6
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.torch import anywhere, encode, fake_quantise
 from axs6.torch.anywhere import prepare, product, take
 

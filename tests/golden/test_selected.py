@@ -1,10 +1,15 @@
 """Elements that a scale selects: both are tried, and the better one is kept."""
 
+import math
+
 import numpy as np
 import pytest
 
 import axs6
+from axs6.golden.choice import selects
+from axs6.golden.finite import Finite
 from axs6.golden.formats import Selected, block_format
+from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.formats.selected import IF4, RAZER
 
 FORMATS = ("if4", "razer", "e2m1fn+table0:1:2:3:4:5:6::::-6:-5:-4:-3:-2:-1_float16_t16")
@@ -82,3 +87,41 @@ def test_other_selections_are_refused(text: str, message: str) -> None:
 def test_a_selection_needs_two_plain_elements() -> None:
     with pytest.raises(ValueError, match=r"^a selection needs two elements without NaN"):
         Selected(IF4, IF4)  # type: ignore[arg-type]
+
+
+def lanes_with_merits_apart(element: Selected, apart: int) -> tuple[list[int], list[list[int]]]:
+    """Magnitudes with their fractions, and codes in both elements whose merits are so far apart.
+
+    In two lanes the merits are large and cancel. In two more of each of two codes, the sum of the
+    magnitudes is what makes up the difference: its high and its low bits.
+    """
+    first, second = np.abs(element.integers).reshape(2, -1).tolist()
+    codes, fraction = (1, 10), 1 << MERIT_FRACTION
+    one, other = (second[code] - first[code] for code in codes)
+    squares = sum(second[code] ** 2 - first[code] ** 2 for code in codes)
+    total = fraction * squares + apart // 2
+    assert math.gcd(one, other) == 2
+    total, one, other = total // 2, one // 2, other // 2
+    start = fraction * (first[codes[0]] + second[codes[0]])
+    x = start + (total * pow(one, -1, other) - start) % other
+    y = (total - one * x) // other
+    assert one * x + other * y == total
+    parts = [part for each in (x, y) for part in (each >> 24 << 24, each & (1 << 24) - 1)]
+    low, high = first.index(0), 0
+    every = [high, low, *(code for code in codes for _ in range(2))]
+    return [1 << 38, 1 << 38, *parts], [every, [low, high, *every[2:]]]
+
+
+@pytest.mark.parametrize("apart", [-4, 0, 4])
+def test_merits_that_float64_does_not_hold_are_compared_exactly(apart: int) -> None:
+    element = block_format("nf4+nf4q6_e4m3fn_t16").element
+    assert isinstance(element, Selected)
+    assert element.divisor == 1
+    magnitudes, codes = lanes_with_merits_apart(element, apart)
+    unit = 2.0 ** (element.unit_exponent - MERIT_FRACTION)
+    x = np.array([magnitudes], np.float64) * unit
+    values = x.astype(np.float32)
+    assert (values == x).all()
+    given = Finite.of(values, saturate=False)
+    second = selects(element, given, [np.array([row], np.uint8) for row in codes])
+    assert second.tolist() == [apart > 0]

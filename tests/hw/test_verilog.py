@@ -12,7 +12,7 @@ import pytest
 
 from axs6.golden.accumulator import ACCUMULATORS
 from axs6.golden.formats import name_of, operand_formats
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.hw.core.parameters import VIEWS
 from axs6.hw.names import KEYWORDS, plain_names
 from axs6.hw.registry import ALL_UNITS, BUS_UNITS, find

@@ -10,13 +10,14 @@ import pytest
 
 from axs6.golden.formats import ROW_FORMATS, block_format
 from axs6.hw.registry import UNITS
-from axs6.proof import campaign
-from axs6.proof.campaign import Check, Kept, Kind, Result, checks, choose, run_check, unproved
+from axs6.proof import campaign, campaign_results
+from axs6.proof.campaign import Check, Kind, checks, choose, unproved
+from axs6.proof.campaign_results import Kept, Result, key_of, run_check
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.sim.exhaustive.runner import Share
 
-QUICK = Check(Kind.MUTATE, "expander", "axs6", ("--block", "8", "--mutants", "20", "--items", "50"))
-WRONG = Check(Kind.PROVE, "expander", "axs6", ("--block", "7"))
+QUICK = Check(Kind.MUTATE, "expander", "axs6", {"block": 8, "mutants": 20, "items": 50})
+WRONG = Check(Kind.PROVE, "expander", "axs6", {"block": 7})
 
 
 TARGET = "--target"
@@ -54,9 +55,12 @@ def test_a_check_that_passed_is_not_run_again(
     found = run_check(QUICK, 300)
     assert found.passed
     assert found.counts["killed"] + found.counts["equal"] == 20
-    Kept(state).put(found)
+    Kept(state).put(QUICK, found)
     assert Kept(state).get(QUICK) == found
-    monkeypatch.setattr(campaign, "_key", lambda: "other sources")
+    other = key_of(QUICK)
+    assert key_of(replace(QUICK, options={**QUICK.options, "mutants": 30})) == other
+    assert key_of(replace(QUICK, options={**QUICK.options, "block": 32})) != other
+    monkeypatch.setattr(campaign_results, "sources", lambda *packages: "other sources")
     assert Kept(state).get(QUICK) is None
 
 
@@ -65,7 +69,7 @@ def test_mutants_that_stay_open_do_not_pass_and_are_not_asked_again(tmp_path: Pa
     left = Result(QUICK.command, QUICK.kind, "expander", "axs6", False, 9.0, "", counts)
     alive = replace(left, counts={**counts, "different": 1})
     for name, each, kept in (("open", left, left), ("alive", alive, None)):
-        Kept(tmp_path / name).put(each)
+        Kept(tmp_path / name).put(QUICK, each)
         assert Kept(tmp_path / name).get(QUICK) == kept
     assert str(left).endswith("500 killed, 8 equal, 0 different, 3 open (9.0 s)")
 
@@ -77,7 +81,7 @@ def quick(kind: Kind) -> list[Check]:
     for each in checks():
         fmt = block_format(each.format) if each.format else None
         small = fmt and not fmt.outer and fmt.element.width <= 6 and len(fmt.levels) == 1
-        if each.kind is kind and each.unit in units and small and "--target" not in each.options:
+        if each.kind is kind and each.unit in units and small and "target" not in each.options:
             found.append(each)
     return found
 
@@ -99,8 +103,8 @@ def test_a_check_that_fails_says_why_and_is_not_kept(tmp_path: Path) -> None:
     assert not refused.passed
     assert "block must be" in refused.said
     assert late.said == "not finished within 0.2 s"
-    for each in (refused, late):
-        Kept(state).put(each)
+    for check, each in ((WRONG, refused), (QUICK, late)):
+        Kept(state).put(check, each)
     assert not state.exists()
 
 

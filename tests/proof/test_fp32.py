@@ -147,11 +147,16 @@ def one_more(kind: Any, name: str) -> property:
 
 
 PRODUCT = multiply.exact_product
+FOUND = quotient.Quotient.number.fget
 
 NUMBERS: dict[str, tuple[str, Any, str, Any]] = {
     "quotients are half as large": (
         *("fp32_quotient", quotient.Quotient, "base"),
         one_more(quotient.Quotient, "base"),
+    ),
+    "quotients start with a 1": (
+        *("fp32_quotient", quotient.Quotient, "number"),
+        property(lambda self: replace(FOUND(self), most_zeros=0)),
     ),
     "quotients have two digits less": (
         *("fp32_quotient", proof_quotient, "QUOTIENT"),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from axs6.golden.formats import formats
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.hw.core import ranks
 from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.fp32.divide import Reciprocal

@@ -5,7 +5,7 @@ import pytest
 
 from axs6.golden import packed_bytes, unpack
 from axs6.golden.formats import AXS6, Mode
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.golden.rows import read_rows, write_rows
 from axs6.hw.units.packed import packed_corners, packed_random, sparse_corners
 

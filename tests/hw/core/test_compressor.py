@@ -11,7 +11,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from axs6.golden.formats.block_format import MODE_BLOCKS
+from axs6.golden.formats.modes import MODE_BLOCKS
 from axs6.hw.core.compressor import ONE, Adder, Bit, Columns, Tree, add_bits
 from axs6.hw.dot.block_dot import heaps, scaled
 from axs6.hw.dot.heap import SumPlan
