@@ -67,13 +67,18 @@ class ScaleFactor:
 
     def product(self, other: "ScaleFactor", rows: slice, columns: slice) -> fp32.Bits:
         """FP32 patterns of this[m] * other[n], rounded once to nearest even; the canonical NaN."""
-        a, b = self._rows(rows), other._rows(columns)
-        left, right = (digits_of(x.significand, SIGNIFICAND_BITS) for x in (a, b))
-        digits = products_of_digits(left, [x.T for x in right], np.multiply)
+        b = other._rows(columns)
+        across = replace(b, significand=b.significand.T, exponent=b.exponent.T, nan=b.nan.T)
+        return self._rows(rows).products(across)
+
+    def products(self, other: "ScaleFactor") -> fp32.Bits:
+        """FP32 patterns of this * other, whose shapes broadcast."""
+        left, right = (digits_of(x.significand, SIGNIFICAND_BITS) for x in (self, other))
+        digits = products_of_digits(left, right, np.multiply)
         negative, top, exponent, sticky = kulisch.leading(digits, DIGIT_BITS)
-        exponent = exponent + a.exponent + b.exponent.T
+        exponent = exponent + self.exponent + other.exponent
         bits = fp32.round_to_fp32(negative, top, exponent, sticky)
-        return np.where(a.nan | b.nan.T, np.uint32(FP32.quiet_nan), bits)
+        return np.where(self.nan | other.nan, np.uint32(FP32.quiet_nan), bits)
 
     def _rows(self, rows: slice) -> Self:
         if len(self.nan) == 1:

@@ -36,7 +36,8 @@ def combined(
         steps: the steps of the dot products.
         shape: shape of the results.
         scale: FP32 patterns that the dot products are multiplied by at the end; None for 1.
-        factors: FP32 patterns for the sums that a scaled accumulator promotes, in their order.
+        factors: FP32 patterns for the sums that a scaled accumulator promotes, in their order; one
+            of fewer steps at the end is promoted too.
     """
     if terms.accumulator.output is None:
         results = _exact(terms, steps, shape, scale)
@@ -55,6 +56,7 @@ def _rounded(
     """Sums that are rounded after each step."""
     accumulator = terms.accumulator
     promoted = total = np.zeros(shape, np.uint32)
+    number = 0
     for number, step in enumerate(steps, 1):
         total = after_step(terms, step, total)
         if accumulator.promote and number % accumulator.promote == 0:
@@ -63,8 +65,11 @@ def _rounded(
             else:
                 promoted = fp32.add(promoted, total)
             total = np.zeros(shape, np.uint32)
-    if accumulator.promote:
-        total = promoted if accumulator.scaled else fp32.add(promoted, total)
+    if accumulator.promote and not accumulator.scaled:
+        total = fp32.add(promoted, total)
+    elif accumulator.promote:
+        whole = number % accumulator.promote == 0
+        total = promoted if whole else fp32.multiply_add(total, next(factors), promoted)
     if terms.divisor > 1:
         total = fp32.divide_by_scale(total, terms.divisor)
     return total if scale is None else fp32.multiply(total, scale)

@@ -47,7 +47,10 @@ class Terms:
         single = accumulator.fraction is not None and accumulator.term is None
         apart = (single or accumulator.pairwise) and not (a.element.fixed and b.element.fixed)
         left, right = (IntegerForm(x, apart, accumulator.scaled) for x in (a, b))
-        return cls(left, right, accumulator)
+        terms = cls(left, right, accumulator)
+        if accumulator.scaled:
+            terms._check_scales()
+        return terms
 
     def __post_init__(self) -> None:
         a, b = ([int(x.group) for x in form.format.blocked] for form in (self.a, self.b))
@@ -72,9 +75,6 @@ class Terms:
                 f"{self.accumulator} adds {self.accumulator.term} lanes with one exponent, and "
                 f"{self._formats} have {self.lanes}"
             )
-
-        if self.accumulator.scaled:
-            self._check_scales()
 
     def _check_scales(self) -> None:
         for form in (self.a, self.b):

@@ -55,6 +55,9 @@ class Tile:
         self._formats = formats_of(self.parameters)
         self._parts = parts_of(self.parameters)
         self._lanes = len(component.i.payload.a.codes[0])
+        accumulator = self._parts.accumulator
+        # Sums that scales multiply are of whole blocks.
+        self._multiple = (accumulator.promote or 1) if accumulator.scaled else 1
         self._model = BatchModel("matmul", **self.parameters)
 
     def matmul(self, a: Blocks, b: Blocks, threads: int = 1) -> TileRun:
@@ -97,7 +100,7 @@ class Tile:
         rows, columns = self.parameters["rows"], self.parameters["columns"]
 
         def side(blocks: Blocks, fmt: BlockFormat, count: int) -> _Side:
-            return _Side(blocks, fmt, self._lanes, count, groups)
+            return _Side(blocks, fmt, self._lanes, self._multiple, count, groups)
 
         sides = zip((a, b), self._parts.formats, (rows, columns), strict=True)
         left, right = in_threads(lambda each: side(*each), sides, threads)
@@ -179,16 +182,23 @@ class _Side:
         operand: the blocks.
         fmt: the format of a step.
         lanes: values of a step.
+        multiple: of how many steps there are a multiple.
         count: rows of a tile.
         groups: products.
     """
 
     def __init__(
-        self, operand: Blocks, fmt: BlockFormat, lanes: int, count: int, groups: int
+        self,
+        operand: Blocks,
+        fmt: BlockFormat,
+        lanes: int,
+        multiple: int,
+        count: int,
+        groups: int,
     ) -> None:
         self.rows, self.count = operand.shape[-2], count
         self.tiles = -(-self.rows // count)
-        self.steps = -(-operand.shape[-1] // lanes)
+        self.steps = -(-operand.shape[-1] // (lanes * multiple)) * multiple
         self._groups = groups
         zero = operand.format.element.zero_code
         arrays = {"codes": self._stepped(operand.codes, lanes, fill=zero)}

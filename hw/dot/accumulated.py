@@ -20,12 +20,13 @@ from axs6.hw.dot.joined import JoinPlan, joining_steps, keeping_sign, number_ste
 from axs6.hw.dot.pairwise import pairwise_steps
 from axs6.hw.dot.pairwise import sum_steps as sum_steps_of_pairs
 from axs6.hw.dot.parts import BlockParts, Parts, finishing_steps
-from axs6.hw.dot.promote import Promote, promoting_steps
+from axs6.hw.dot.promote import factored, last_steps, promoting_steps
+from axs6.hw.dot.scales import BlockScales, with_factors
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.dot.terms import MakeTerms, TermPlan, step_layout, step_terms
 from axs6.hw.fp32.accumulator import Fp32Accumulator as Fp32Accumulator
 from axs6.hw.fp32.accumulator import Loop
-from axs6.hw.fp32.add import adding_steps, addition_steps
+from axs6.hw.fp32.add import adding_steps
 from axs6.hw.fp32.divide import RECIPROCALS
 from axs6.hw.fp32.normalise import normalising_steps
 from axs6.hw.fp32.widen import NanPattern, Widen
@@ -109,6 +110,12 @@ class TermParts(Parts):
 
     def front(self, view: str) -> list[Step]:
         """From the lanes of a step to its terms and their distances, or to its result in FP32."""
+        steps = self._terms(view)
+        if not self._accumulator.scaled:
+            return steps
+        return with_factors(steps, BlockScales(self.formats), view)
+
+    def _terms(self, view: str) -> list[Step]:
         align = self._align
         if self._accumulator.pairwise:
             return pairwise_steps(align)
@@ -143,6 +150,8 @@ class TermParts(Parts):
         term = self._align.distances_layout if accumulator.fused else fp32_layout
         if self._join:
             term = self._join.term
+        if accumulator.scaled:
+            term = factored(term)
 
         def steps_of(view: str) -> list[Step]:
             if self._join:
@@ -153,7 +162,7 @@ class TermParts(Parts):
                 steps = self._adder(skips)
             if accumulator.promote is None:
                 return steps
-            return promoting_steps(steps, self._total, accumulator.promote, term, skips)
+            return promoting_steps(steps, self._total, accumulator.promote, term, skips, view)
 
         loop, like = viewed(steps_of, view)
         return Loop(loop, interleave, term, like, carry)
@@ -171,7 +180,8 @@ class TermParts(Parts):
             return [*rounding_steps(self._exact, self.outer, view), NanPattern(accumulator.nan)]
         steps: list[Step] = self._widen(self._total)
         if accumulator.promote is not None:
-            steps = [Promote(self._total, accumulator.promote), *addition_steps()]
+            scaled = accumulator.scaled
+            steps = last_steps(self._total, accumulator.promote, scaled, view)
         finish = finishing_steps(self._divisor, self.outer, view)
         return [*past(steps, self.outer), *finish, NanPattern(accumulator.nan)]
 
@@ -192,11 +202,6 @@ def dot_terms(format: str, block: int | None, accumulator: str) -> Terms | None:
     parsed = accumulator_of(accumulator)
     if parsed == Accumulator():
         return None
-    if parsed.scaled:
-        raise ValueError(
-            f"{parsed} has no hardware: scaled needs a fused multiply-add in FP32, which no unit "
-            "has"
-        )
     lanes = block_of(formats, block)
     first, second = (block_format_of(each, lanes)[0] for each in (formats[0], formats[-1]))
     if not first.blocked and parsed.reduction is None:

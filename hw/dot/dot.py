@@ -23,7 +23,8 @@ class Dot(ReductionUnit):
 
     The accumulator says how the products become a number. With another one than "fp32" an item
     has the lanes of its `reduction`, one block if it has none: a part of a block, with the scales
-    of the block; or several blocks, whose scales are arrays.
+    of the block; or several blocks, whose scales are arrays. A scaled accumulator multiplies each
+    sum that it promotes, and what is left at the end of a vector, by the scales of its last item.
 
     Scales of channels and tensors multiply the result. Dense items have the product of both in
     FP32, `outer`; packed ones have each in its block. Those of the last item count.

@@ -44,6 +44,11 @@ def _levels(form: IntegerForm) -> list[tuple[str, Level]]:
     return list(zip(scale_names(form.format)[::-1], form.format.blocked, strict=True))
 
 
+def _own_levels(form: IntegerForm) -> list[tuple[str, Level]]:
+    """Those whose scales the values have; see `IntegerForm`."""
+    return [(name, level) for name, level in _levels(form) if level in form.levels]
+
+
 class OperandSignals:
     """The signals of one operand.
 
@@ -61,8 +66,8 @@ class OperandSignals:
 
     @property
     def levels(self) -> list[Level]:
-        """The levels within a block, fine to coarse."""
-        return [level for _, level in _levels(self._form)]
+        """The levels within a block whose scales the values have, fine to coarse."""
+        return [level for _, level in _own_levels(self._form)]
 
     def codes(self, first: int, count: int) -> list[Value]:
         """The codes of some lanes in a row."""
@@ -73,7 +78,7 @@ class OperandSignals:
         code = self._view.codes[lane]
         if not isinstance(self._element, Selected):
             return code
-        return Cat(code, self.scale(self.levels[0], lane)[-1])
+        return Cat(code, self.scale(self._form.format.blocked[0], lane)[-1])
 
     def scale(self, level: Level, lane: int) -> Value:
         """The code of a lane's scale of a level."""
@@ -131,7 +136,7 @@ class OperandSignals:
     def exponents(self, lane: int) -> list[Value]:
         """The fields of a lane's scales."""
         found = []
-        for _, level in _levels(self._form):
+        for _, level in _own_levels(self._form):
             scale = self.scale(level, lane)
             if isinstance(level.scale, Exponent):
                 found.append(scale)
@@ -142,7 +147,7 @@ class OperandSignals:
     def nan_scales(self) -> list[Value]:
         """For each scale that may be NaN, whether it is NaN."""
         found = []
-        for name, level in _levels(self._form):
+        for name, level in _own_levels(self._form):
             if level.scale.nan_code is None:
                 continue
             codes = self._view[name]
@@ -167,7 +172,7 @@ class OperandSignals:
             zero = code == 0
         else:
             zero = ~code[:-1].any()
-        for _, level in _levels(self._form):
+        for _, level in _own_levels(self._form):
             if isinstance(level.scale, Integer | Real):
                 zero = zero | is_zero(level.scale, self.scale(level, lane))
         return zero

@@ -73,7 +73,7 @@ class MakeProducts(Step):
     ) -> tuple[Value, Value, Value]:
         """The sign of a value below 0, its magnitude, and the sum of its exponent fields."""
         sign, number, field = side.element(lane)
-        for level in form.format.blocked:
+        for level in form.levels:
             number = side.scaled(number, level, lane)
         magnitude = Signal(form.bound.bit_length(), name=f"{name}_value{lane}")
         fields = [*side.exponents(lane), *([field] if len(field) else [])]

@@ -11,10 +11,12 @@ from amaranth.lib import data
 from axs6.golden.accumulator import Accumulator, Alignment
 from axs6.golden.formats import (
     FP32,
+    TENSOR,
     BlockFormat,
     Exponent,
     Mode,
     Real,
+    Selected,
     name_of,
 )
 from axs6.golden.operands import IntegerForm
@@ -90,7 +92,7 @@ class TermPlan:
         spans = [
             int(level.group)
             for form in self.forms
-            for level in form.format.blocked
+            for level in form.levels
             if isinstance(level.scale, Exponent | Real)
         ]
         return min([*spans, self.reduction]) // (self.terms.lanes * self.groups)
@@ -129,7 +131,7 @@ class TermPlan:
     @cached_property
     def has_nan(self) -> bool:
         """Whether a product may be NaN."""
-        nan_codes = (x.scale.nan_code for form in self.forms for x in form.format.blocked)
+        nan_codes = (x.scale.nan_code for form in self.forms for x in form.levels)
         return (
             self.has_infinity
             or any(form.format.element.has_nan for form in self.forms)
@@ -147,9 +149,15 @@ class TermPlan:
     def core(self) -> DotShape | None:
         """The block dot products that terms of several lanes are made of, if they are."""
         size = min(self.terms.lanes, BLOCK_MAX)
-        if size == 1:
+        selects = any(isinstance(form.format.element, Selected) for form in self.forms)
+        if size == 1 or (selects and self.terms.accumulator.scaled):
             return None
-        dense = [replace(form.format, modes=(Mode.DENSE,)) for form in self.forms]
+        dense = [
+            without_blocks(form.format)
+            if form.scaled
+            else replace(form.format, modes=(Mode.DENSE,))
+            for form in self.forms
+        ]
         a, b = (x.with_block(size) if x.blocked and x.block > size else x for x in dense)
         return DotShape(a, b, size)
 
@@ -179,6 +187,12 @@ class TermPlan:
         )
 
 
+def without_blocks(fmt: BlockFormat) -> BlockFormat:
+    """A format with the scale of its blocks for the tensor, under which elements are terms."""
+    whole = replace(fmt.blocked[-1], group=TENSOR)
+    return BlockFormat(fmt.element, (whole,))
+
+
 def step_terms(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> Terms:
     """The terms of two formats, whose blocks are the parts of blocks that a step has, if it has.
 
@@ -203,7 +217,10 @@ def step_terms(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> Term
         else replace(fmt, modes=(Mode.DENSE,)).with_block(terms.reduction)
         for fmt in (a, b)
     ]
-    return Terms.of(parts[0], parts[1], accumulator)
+    left, right = (
+        replace(form, format=part) for form, part in zip((terms.a, terms.b), parts, strict=True)
+    )
+    return replace(terms, a=left, b=right)
 
 
 def step_layout(terms: Terms) -> data.StructLayout:
@@ -254,7 +271,7 @@ class MakeTerms(Step):
         magnitude = Signal(self._plan.magnitude_bits, name=f"product{index}")
         product = a * b
         for side, form in zip(sides, self._plan.forms, strict=True):
-            for level in form.format.blocked:
+            for level in form.levels:
                 product = side.scaled(product, level, index)
         m.d.comb += magnitude.eq(product)
         negative = a_sign ^ b_sign
@@ -291,7 +308,7 @@ class MakeTerms(Step):
         values: list[Value] = [
             sides[0].number(lane) * sides[1].number(lane) for lane in range(first, first + lanes)
         ]
-        pairs = zip(*(form.format.blocked for form in plan.forms), strict=True)
+        pairs = zip(*(form.levels for form in plan.forms), strict=True)
         for levels in pairs:
             group = min(int(levels[0].group), lanes)
             values, size = _grouped(values, group // size), group

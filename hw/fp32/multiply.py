@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib import data
 
 from axs6.golden.formats import FP32
@@ -59,6 +59,12 @@ def product(m: Module, a: Any, b: Any, view: str) -> Any:
     """The product of two unsigned numbers: a compressor tree and one adder, or `*`."""
     if view == BEHAVIOUR:
         return a * b
+    first, second = product_rows(m, a, b)
+    return first + second
+
+
+def product_rows(m: Module, a: Any, b: Any) -> list[Value]:
+    """Two numbers whose sum is the product of two unsigned numbers, from a compressor tree."""
     partial = [(x + y, bit & other) for x, bit in enumerate(a) for y, other in enumerate(b)]
     tree = Tree([1] * len(partial))
     columns: list[list[Bit]] = [[] for _ in range(len(a) + len(b))]
@@ -67,12 +73,10 @@ def product(m: Module, a: Any, b: Any, view: str) -> Any:
     left = tree.compress(columns, rows=2)
     deepest = max(bit.level for column in left for bit in column)
     nodes = tree.build(m, {node: value for node, (_, value) in enumerate(partial)}, 0, deepest)
-    rows = (
+    return [
         Cat(value_of(column[row], nodes) if row < len(column) else Const(0, 1) for column in left)
         for row in range(2)
-    )
-    first, second = rows
-    return first + second
+    ]
 
 
 def multiplication_steps(view: str) -> list[Step]:

@@ -20,10 +20,10 @@ from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.accumulator import MOST_INTERLEAVED
 from axs6.hw.units.accumulate import (
     accumulated,
-    accumulated_corners,
     accumulated_random,
     is_default,
 )
+from axs6.hw.units.accumulate_corners import accumulated_corners
 from axs6.hw.units.block_dot import BLOCK_DOT, block_dot_items, shape_of
 from axs6.hw.units.blocks import random_blocks, random_codes
 from axs6.hw.units.dot_corners import format_corners, outer_scales

@@ -81,6 +81,7 @@ OTHERS = [
 ]
 """Packed blocks, tiles of other accumulators, outer scales with those, and small blocks."""
 
+BLOCKS = "hopper,reduction=32"
 WIDE = [
     (DOT, "mxfp4", {"blocks": "packed", "stages": 5}),
     (DOT, "nvfp4", {"blocks": "packed", "stages": 2}),
@@ -96,6 +97,12 @@ WIDE = [
     (MATMUL, "mxfp4xmxfp8_e4m3", {**SMALL, "accumulator": "blackwell_mx"}),
     (MATMUL, "nvfp4", {**SMALL, "accumulator": "blackwell_fp4"}),
     (MATMUL, "int8", {**SMALL, "accumulator": "paper"}),
+    (MATMUL, "fp8_block", {**SMALL, "accumulator": "hopper_fp8_scaled"}),
+    (
+        DOT,
+        "mxfp8_e5m2",
+        {"blocks": "packed", "accumulator": "hopper,reduction=32,promote=1,scaled=true"},
+    ),
 ]
 
 

@@ -259,8 +259,13 @@ def test_other_accumulators_are_found(change: str) -> None:
             "groups must divide the 8 lanes with the same scales, not 3",
         ),
         (
-            {"format": "fp8_block_t128", "block": 128, "accumulator": "hopper_fp8_scaled"},
-            "hopper_fp8_scaled has no hardware: scaled needs a fused multiply-add",
+            {"format": "mxfp8_e4m3", "accumulator": "hopper_fp8_scaled"},
+            "hopper_fp8_scaled multiplies sums of 128 lanes by the scales of blocks, and those of "
+            "mxfp8_e4m3 have 32",
+        ),
+        (
+            {"format": "fp8_block", "accumulator": "hopper_fp8_scaled", "blocks": "packed"},
+            "packed blocks need steps of one block, and hopper_fp8_scaled has others",
         ),
         ({"accumulator": "fp32,output=fp16"}, "an output with the exponents of fp32"),
     ],

@@ -91,10 +91,16 @@ def test_nothing_takes_no_cycles(shape: tuple[int, int, int]) -> None:
     assert run.cycles == 0
 
 
+SCALED = {"accumulator": "hopper_fp8_scaled"}
+TINY = {"accumulator": "hopper_fp8,reduction=4,promote=4,scaled=true"}
+"""Steps of a part of a block, whose sums are multiplied by the scales of the block."""
+
+
 @pytest.mark.parametrize(
     ("formats", "given", "accumulator"),
     [
         ("int4xint4", {"block": 8, "accumulator": "exact"}, "exact"),
+        ("e2m1fn_float32_t16xe2m1fn_e8m0_t16", TINY, TINY["accumulator"]),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
             for each in [
@@ -103,6 +109,7 @@ def test_nothing_takes_no_cycles(shape: tuple[int, int, int]) -> None:
                 ("mxfp8_e5m2xmxfp8_e5m2", {"accumulator": "ampere"}, "ampere"),
                 ("vsq4xvsq4", {}, "fp32"),
                 ("mx9xmx9", {"accumulator": "paper"}, "paper"),
+                ("fp8_block_t128xe4m3fn_float32_t128", SCALED, SCALED["accumulator"]),
             ]
         ),
     ],

@@ -84,9 +84,13 @@ ACCUMULATORS = {
         "format": "fp8_e4m3",
         "accumulator": "hopper_fp8,reduction=8,promote=2",
     },
+    "scaled": {
+        "format": "e4m3fn_float32_t8",
+        "accumulator": "hopper_fp8,reduction=4,promote=2,scaled=true",
+    },
     "packed": {"format": "int4", "blocks": "packed"},
 }
-QUICK = ("bits below, promoted",)
+QUICK = ("bits below, promoted", "scaled")
 SPARSE = Stall(0.9, 0.2, 3)
 """So few items that totals go around."""
 
