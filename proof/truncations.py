@@ -1,0 +1,269 @@
+"""Where a unit drops the highest bits of a result, and whether these are ever needed.
+
+A result loses nothing if the bits that are dropped are always 0, or always equal to the highest one
+that is kept. Otherwise what is kept is made free wherever a bit is lost: if outputs stay the same,
+nothing reads the result there. What remains loses bits: on purpose, if the source gives a reason.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from axs6.hw.core.layouts import Field, port_fields
+from axs6.hw.registry import find_with_streams
+from axs6.hw.units.unit import Items
+from axs6.proof.aig import FALSE, NEXT
+from axs6.proof.equivalence import compare
+from axs6.proof.items import item_of, numbers_of
+from axs6.proof.places import Copy, Place, opened
+from axs6.proof.questions import Questions
+from axs6.sim.batch.engine import ComponentModel, Source
+from axs6.sim.batch.model import model_source
+from axs6.sim.batch.read import read_netlist
+from axs6.sim.tools import ToolError
+
+WORDS = 64
+"""Words of 64 random inputs, which are tried first."""
+
+SOON = 2.0
+"""Seconds for the SAT solver alone; questions left are for ABC too, which compares inner nodes."""
+
+
+class Rule(StrEnum):
+    """What the bits that are dropped may be without a loss, all of them for all inputs."""
+
+    ZERO = "0"
+    SIGN = "copies of the sign"
+
+
+class Loss(StrEnum):
+    """What is known of the bits that a place drops."""
+
+    NONE = "no bit lost"
+    UNREAD = "not read where bits are lost"
+    INTENDED = "intended"
+    LOST = "loses bits"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Truncation:
+    """A place where bits are dropped, and what is known of them.
+
+    Args:
+        place: in the source. signal: name of the signal that takes the result of one of the
+        copies. copies: how many the unit has. loss: verdict on all copies. reason: why nothing is
+        lost, or why it is intended. item: an input for which bits are lost and outputs depend on
+        the result, if the verdict is "loses bits". registers: names of the bits of registers
+        that are 1 there. value: the result before it is cut there.
+    """
+
+    place: Place
+    signal: str
+    copies: int
+    loss: Loss
+    reason: str = ""
+    item: Items | None = None
+    registers: tuple[str, ...] = ()
+    value: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON and tables."""
+        return {
+            "source": self.place.source,
+            "operator": self.place.kind,
+            "signal": self.signal,
+            "kept": self.place.kept,
+            "width": self.place.width,
+            "copies": self.copies,
+            "verdict": str(self.loss),
+            "reason": self.reason,
+            "value": self.value,
+            "item": None if self.item is None else numbers_of(self.item),
+            "registers": list(self.registers),
+        }
+
+
+class TruncationSurvey:
+    """Finds all places where a unit drops the highest bits of a result, and judges each.
+
+    Args:
+        unit: name of a unit with streams `i` and `o`, or a component with these.
+        parameters: of the unit; the others keep their defaults, and `stages` is 0.
+        seconds: limit of each question to the solver, and of Yosys.
+
+    Raises:
+        ValueError: an argument is refused.
+        SynthesisError, ToolError: as `axs6.proof.places.opened`.
+    """
+
+    def __init__(self, unit: Any, parameters: Mapping[str, Any], seconds: float = 600) -> None:
+        if isinstance(unit, str):
+            entry = find_with_streams(unit)
+            settings = entry.parameters(parameters)
+            unit = entry.build(**settings | ({"stages": 0} if "stages" in settings else {}))
+        self._seconds = seconds
+        self._inputs, _ = port_fields(unit)
+        self._opened = cut = opened(unit, seconds)
+        self.places = cut.places
+        self._graph = cut.design.graph
+        self._kept = {copy: place.kept for place, each in cut.places.items() for copy in each}
+        registers = any(name.startswith(NEXT) for name in self._graph.outputs)
+        self._alone = not registers and all(field.name != "last" for field in self._inputs)
+        self._ends = [
+            bit
+            for name, bit in self._graph.outputs.items()
+            if not name.startswith("full") or NEXT in name
+        ]
+        self._full = {x: self._graph.bus(x.full, 0, len(x.bits)) for x in self._kept}
+        self._cut = {
+            x: [self._graph.inputs.get(f"{x.cut}[{k}]") for k in range(kept)]
+            for x, kept in self._kept.items()
+        }
+        self._needs = self._order()
+        self._values: dict[int, int] = {}
+        self._results: dict[Copy, list[int]] = {}
+        for copy in self._needs:
+            self._results[copy] = self._graph.cofactor(self._full[copy], self._values)
+            self._values |= self._joined(copy, self._results[copy])
+        self._before = self._graph.cofactor(self._ends, self._values)
+        self._questions = Questions(self._graph)
+
+    def _joined(self, copy: Copy, bits: Sequence[int]) -> dict[int, int]:
+        """Bits in place of those that others read of a copy."""
+        pairs = zip(self._cut[copy], bits, strict=False)
+        return {cut: bit for cut, bit in pairs if cut is not None}
+
+    def _order(self) -> dict[Copy, set[Copy]]:
+        """The copies, each after those that it reads, with these."""
+        owner = {
+            bit >> 1: copy for copy, bits in self._cut.items() for bit in bits if bit is not None
+        }
+        needs = {
+            copy: {owner[node] for node in self._graph.leaves(bits) if node in owner}
+            for copy, bits in self._full.items()
+        }
+        found: dict[Copy, set[Copy]] = {}
+        while len(found) < len(needs):
+            ready = [x for x, each in needs.items() if x not in found and each <= found.keys()]
+            if not ready:
+                raise ToolError("results depend on themselves: there is a combinational loop")
+            found |= {copy: needs[copy] for copy in ready}
+        return found
+
+    def __iter__(self) -> Iterator[Truncation]:
+        """The places and what is known of them."""
+        for place in self.places:
+            yield self._judged(place)
+
+    def _judged(self, place: Place) -> Truncation:
+        copies = self.places[place]
+        found = Truncation(place, copies[0].signal, len(copies), Loss.UNKNOWN)
+        lost = {rule: {copy: self._unlike(copy, rule) for copy in copies} for rule in Rule}
+        known = [self._ask(self._graph.any(lost[rule].values())) for rule in Rule]
+        for rule, nodes in zip(Rule, known, strict=True):
+            if nodes == set():
+                return replace(found, loss=Loss.NONE, reason=f"they are {rule}")
+        for rule in Rule:
+            known.append(nodes := self._ask(self._seen(lost[rule])))
+            if nodes == set():
+                return replace(found, loss=Loss.UNREAD, reason=f"they are {rule} where it is read")
+        if place.reason:
+            return replace(found, loss=Loss.INTENDED, reason=place.reason)
+        if None in known:
+            return found
+        neither = {x: self._graph.both(lost[Rule.ZERO][x], lost[Rule.SIGN][x]) for x in copies}
+        for way in (neither, lost[Rule.ZERO]):
+            if nodes := self._ask(self._seen(way)):
+                return self._shown(found, way, nodes)
+        return found
+
+    def _unlike(self, copy: Copy, rule: "Rule") -> int:
+        """Whether one of the bits that a copy drops is not what a rule says."""
+        bits = self._results[copy]
+        kept = self._kept[copy]
+        like = FALSE if rule is Rule.ZERO else bits[kept - 1]
+        return self._graph.any(self._graph.unlike(bit, like) for bit in bits[kept:])
+
+    def _seen(self, lost: Mapping[Copy, int]) -> int:
+        """Whether outputs depend on what copies keep where they lose bits."""
+        graph = self._graph
+        values, changed = dict(self._values), set(lost)
+        for copy, needs in self._needs.items():
+            if copy not in lost and not needs & changed:
+                continue
+            changed.add(copy)
+            bits = self._results[copy]
+            if needs & changed:
+                bits = graph.cofactor(self._full[copy], values)
+            if copy in lost:
+                kept = bits[: self._kept[copy]]
+                bits = [graph.choose(lost[copy], self._free(), bit) for bit in kept]
+            values |= self._joined(copy, bits)
+        after = graph.cofactor(self._ends, values)
+        return graph.any(map(graph.unlike, self._before, after))
+
+    def _free(self) -> int:
+        return self._graph.input(f"free {len(self._graph)}")
+
+    def _ask(self, literal: int) -> set[int] | None:
+        """As `Questions.ask`, after some random inputs."""
+        if literal == FALSE:
+            return set()
+        graph = self._graph
+        rng = np.random.default_rng(0)
+        nodes = sorted(graph.leaves([literal]))
+        given = {
+            2 * node: rng.integers(0, 1 << 64, WORDS, np.uint64, endpoint=False) for node in nodes
+        }
+        (words,) = graph.values([literal], given or {0: np.zeros(WORDS, np.uint64)})
+        if not words.any():
+            soon = self._questions.ask(literal, min(SOON, self._seconds))
+            return self._compared(literal) if soon is None else soon
+        word = int(np.argmax(words != 0))
+        place = (int(words[word]) & -int(words[word])).bit_length() - 1
+        return {0, *(node >> 1 for node, x in given.items() if int(x[word]) >> place & 1)}
+
+    def _compared(self, literal: int) -> set[int] | None:
+        never = self._graph.with_outputs({"lost": FALSE})
+        once = self._graph.with_outputs({"lost": literal})
+        said = compare(once, never, seconds=self._seconds)
+        if said.equal is not False:
+            return set() if said.equal else None
+        return {0, *(self._graph.inputs[name] >> 1 for name in said.inputs)}
+
+    def _shown(self, found: Truncation, lost: Mapping[Copy, int], nodes: set[int]) -> Truncation:
+        """A place with the input that shows its loss, evaluated in the graph."""
+        ones = {name for name, bit in self._graph.inputs.items() if bit >> 1 in nodes}
+        given = {
+            bit: np.full(1, -(bit >> 1 in nodes), np.int64).view(np.uint64)
+            for bit in self._graph.inputs.values()
+        }
+        words = self._graph.values([*lost.values()], given)
+        copy = next((x for x, word in zip(lost, words, strict=True) if word[0]), None)
+        if copy is None:
+            raise ToolError(f"an input that was to lose bits at {found.place.source} does not")
+        words = self._graph.values(self._results[copy], given)
+        value = sum(int(word[0] & np.uint64(1)) << k for k, word in enumerate(words))
+        item = item_of(ones, self._inputs)
+        if self._alone and self._replayed(copy, item) != value:
+            raise ToolError(f"an input gives another result at {found.place.source} in simulation")
+        return replace(
+            found,
+            signal=copy.signal,
+            loss=Loss.LOST,
+            item=item,
+            registers=tuple(sorted(name for name in ones if NEXT + name in self._graph.outputs)),
+            value=value,
+        )
+
+    def _replayed(self, copy: Copy, item: Items) -> int:
+        """The result of an operator in the batch simulator."""
+        result = [Field("result", 0, 1, False, (len(copy.bits),))]
+        netlist = read_netlist(self._opened.with_result(copy))
+        source = Source(model_source(netlist, self._inputs, result), self._inputs, result)
+        (bits,) = ComponentModel(source, "a result").run(item).outputs["result"]
+        return sum(int(bit) << place for place, bit in enumerate(bits))
