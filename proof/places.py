@@ -29,6 +29,9 @@ TO_OPERATORS = "hierarchy -top top\nproc\nflatten\nopt_clean -purge\nwrite_json 
 MARK = re.compile(r"#\s*truncates:\s*(\S.*)$")
 """The comment that gives the reason why an operator on its line, or the next one, loses bits."""
 
+FULL = "result_before_cut"
+"""Prefix of the outputs of a design that is cut open which have these results."""
+
 _PACKAGE = Path(axs6.__file__).parent
 
 Bit = int | str
@@ -81,7 +84,7 @@ class Copy:
     @property
     def full(self) -> str:
         """Name of the output."""
-        return f"full{self.number}"
+        return f"{FULL}{self.number}"
 
     @property
     def cut(self) -> str:

@@ -5,7 +5,7 @@ that is kept. Otherwise what is kept is made free wherever a bit is lost: if out
 nothing reads the result there. What remains loses bits: on purpose, if the source gives a reason.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -15,7 +15,8 @@ import numpy as np
 from axs6.hw.core.layouts import Field, port_fields
 from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Items
-from axs6.proof.aig import FALSE, NEXT
+from axs6.proof.aig import FALSE
+from axs6.proof.cut_graph import CutGraph, Rule
 from axs6.proof.equivalence import compare
 from axs6.proof.items import item_of, numbers_of
 from axs6.proof.places import Copy, Place, opened
@@ -30,13 +31,6 @@ WORDS = 64
 
 SOON = 2.0
 """Seconds for the SAT solver alone; questions left are for ABC too, which compares inner nodes."""
-
-
-class Rule(StrEnum):
-    """What the bits that are dropped may be without a loss, all of them for all inputs."""
-
-    ZERO = "0"
-    SIGN = "copies of the sign"
 
 
 class Loss(StrEnum):
@@ -93,7 +87,7 @@ class TruncationSurvey:
     Args:
         unit: name of a unit with streams `i` and `o`, or a component with these.
         parameters: of the unit; the others keep their defaults, and `stages` is 0.
-        seconds: limit of each question to the solver, and of Yosys.
+        seconds: limit of each question to a solver, and of Yosys.
 
     Raises:
         ValueError: an argument is refused.
@@ -107,113 +101,48 @@ class TruncationSurvey:
             unit = entry.build(**settings | ({"stages": 0} if "stages" in settings else {}))
         self._seconds = seconds
         self._inputs, _ = port_fields(unit)
-        self._opened = cut = opened(unit, seconds)
-        self.places = cut.places
-        self._graph = cut.design.graph
-        self._kept = {copy: place.kept for place, each in cut.places.items() for copy in each}
-        registers = any(name.startswith(NEXT) for name in self._graph.outputs)
-        self._alone = not registers and all(field.name != "last" for field in self._inputs)
-        self._ends = [
-            bit
-            for name, bit in self._graph.outputs.items()
-            if not name.startswith("full") or NEXT in name
-        ]
-        self._full = {x: self._graph.bus(x.full, 0, len(x.bits)) for x in self._kept}
-        self._cut = {
-            x: [self._graph.inputs.get(f"{x.cut}[{k}]") for k in range(kept)]
-            for x, kept in self._kept.items()
-        }
-        self._needs = self._order()
-        self._values: dict[int, int] = {}
-        self._results: dict[Copy, list[int]] = {}
-        for copy in self._needs:
-            self._results[copy] = self._graph.cofactor(self._full[copy], self._values)
-            self._values |= self._joined(copy, self._results[copy])
-        self._before = self._graph.cofactor(self._ends, self._values)
-        self._questions = Questions(self._graph)
+        self._opened = opened(unit, seconds)
+        self._cut = CutGraph(self._opened)
+        self._questions = Questions(self._cut.graph)
 
-    def _joined(self, copy: Copy, bits: Sequence[int]) -> dict[int, int]:
-        """Bits in place of those that others read of a copy."""
-        pairs = zip(self._cut[copy], bits, strict=False)
-        return {cut: bit for cut, bit in pairs if cut is not None}
-
-    def _order(self) -> dict[Copy, set[Copy]]:
-        """The copies, each after those that it reads, with these."""
-        owner = {
-            bit >> 1: copy for copy, bits in self._cut.items() for bit in bits if bit is not None
-        }
-        needs = {
-            copy: {owner[node] for node in self._graph.leaves(bits) if node in owner}
-            for copy, bits in self._full.items()
-        }
-        found: dict[Copy, set[Copy]] = {}
-        while len(found) < len(needs):
-            ready = [x for x, each in needs.items() if x not in found and each <= found.keys()]
-            if not ready:
-                raise ToolError("results depend on themselves: there is a combinational loop")
-            found |= {copy: needs[copy] for copy in ready}
-        return found
+    @property
+    def places(self) -> list[Place]:
+        """The places."""
+        return [*self._opened.places]
 
     def __iter__(self) -> Iterator[Truncation]:
         """The places and what is known of them."""
-        for place in self.places:
-            yield self._judged(place)
+        return map(self._judged, self.places)
 
     def _judged(self, place: Place) -> Truncation:
-        copies = self.places[place]
+        copies = self._opened.places[place]
         found = Truncation(place, copies[0].signal, len(copies), Loss.UNKNOWN)
-        lost = {rule: {copy: self._unlike(copy, rule) for copy in copies} for rule in Rule}
-        known = [self._ask(self._graph.any(lost[rule].values())) for rule in Rule]
+        lost = {rule: self._cut.lost(place, rule) for rule in Rule}
+        known = [self._ask(self._cut.graph.any(lost[rule].values())) for rule in Rule]
         for rule, nodes in zip(Rule, known, strict=True):
             if nodes == set():
                 return replace(found, loss=Loss.NONE, reason=f"they are {rule}")
+        known = []
         for rule in Rule:
-            known.append(nodes := self._ask(self._seen(lost[rule])))
-            if nodes == set():
+            nodes = self._ask(self._cut.seen_nearby(place, rule), nearby=True)
+            known.append(nodes if nodes == set() else self._ask(self._cut.seen(lost[rule])))
+            if known[-1] == set():
                 return replace(found, loss=Loss.UNREAD, reason=f"they are {rule} where it is read")
         if place.reason:
             return replace(found, loss=Loss.INTENDED, reason=place.reason)
         if None in known:
             return found
-        neither = {x: self._graph.both(lost[Rule.ZERO][x], lost[Rule.SIGN][x]) for x in copies}
-        for way in (neither, lost[Rule.ZERO]):
-            if nodes := self._ask(self._seen(way)):
+        both = {x: self._cut.graph.both(lost[Rule.ZERO][x], lost[Rule.SIGN][x]) for x in copies}
+        for way in (both, lost[Rule.ZERO]):
+            if nodes := self._ask(self._cut.seen(way)):
                 return self._shown(found, way, nodes)
         return found
 
-    def _unlike(self, copy: Copy, rule: "Rule") -> int:
-        """Whether one of the bits that a copy drops is not what a rule says."""
-        bits = self._results[copy]
-        kept = self._kept[copy]
-        like = FALSE if rule is Rule.ZERO else bits[kept - 1]
-        return self._graph.any(self._graph.unlike(bit, like) for bit in bits[kept:])
-
-    def _seen(self, lost: Mapping[Copy, int]) -> int:
-        """Whether outputs depend on what copies keep where they lose bits."""
-        graph = self._graph
-        values, changed = dict(self._values), set(lost)
-        for copy, needs in self._needs.items():
-            if copy not in lost and not needs & changed:
-                continue
-            changed.add(copy)
-            bits = self._results[copy]
-            if needs & changed:
-                bits = graph.cofactor(self._full[copy], values)
-            if copy in lost:
-                kept = bits[: self._kept[copy]]
-                bits = [graph.choose(lost[copy], self._free(), bit) for bit in kept]
-            values |= self._joined(copy, bits)
-        after = graph.cofactor(self._ends, values)
-        return graph.any(map(graph.unlike, self._before, after))
-
-    def _free(self) -> int:
-        return self._graph.input(f"free {len(self._graph)}")
-
-    def _ask(self, literal: int) -> set[int] | None:
-        """As `Questions.ask`, after some random inputs."""
+    def _ask(self, literal: int, *, nearby: bool = False) -> set[int] | None:
+        """As `Questions.ask`, after some random inputs; ABC is asked too, unless `nearby`."""
         if literal == FALSE:
             return set()
-        graph = self._graph
+        graph = self._cut.graph
         rng = np.random.default_rng(0)
         nodes = sorted(graph.leaves([literal]))
         given = {
@@ -222,41 +151,44 @@ class TruncationSurvey:
         (words,) = graph.values([literal], given or {0: np.zeros(WORDS, np.uint64)})
         if not words.any():
             soon = self._questions.ask(literal, min(SOON, self._seconds))
-            return self._compared(literal) if soon is None else soon
+            return self._compared(literal) if soon is None and not nearby else soon
         word = int(np.argmax(words != 0))
         place = (int(words[word]) & -int(words[word])).bit_length() - 1
         return {0, *(node >> 1 for node, x in given.items() if int(x[word]) >> place & 1)}
 
     def _compared(self, literal: int) -> set[int] | None:
-        never = self._graph.with_outputs({"lost": FALSE})
-        once = self._graph.with_outputs({"lost": literal})
+        never = self._cut.graph.with_outputs({"lost": FALSE})
+        once = self._cut.graph.with_outputs({"lost": literal})
         said = compare(once, never, seconds=self._seconds)
         if said.equal is not False:
             return set() if said.equal else None
-        return {0, *(self._graph.inputs[name] >> 1 for name in said.inputs)}
+        return {0, *(self._cut.graph.inputs[name] >> 1 for name in said.inputs)}
 
     def _shown(self, found: Truncation, lost: Mapping[Copy, int], nodes: set[int]) -> Truncation:
         """A place with the input that shows its loss, evaluated in the graph."""
-        ones = {name for name, bit in self._graph.inputs.items() if bit >> 1 in nodes}
+        graph = self._cut.graph
+        ones = {name for name, bit in graph.inputs.items() if bit >> 1 in nodes}
         given = {
             bit: np.full(1, -(bit >> 1 in nodes), np.int64).view(np.uint64)
-            for bit in self._graph.inputs.values()
+            for bit in graph.inputs.values()
         }
-        words = self._graph.values([*lost.values()], given)
+        words = graph.values([*lost.values()], given)
         copy = next((x for x, word in zip(lost, words, strict=True) if word[0]), None)
         if copy is None:
             raise ToolError(f"an input that was to lose bits at {found.place.source} does not")
-        words = self._graph.values(self._results[copy], given)
+        words = graph.values(self._cut.results[copy], given)
         value = sum(int(word[0] & np.uint64(1)) << k for k, word in enumerate(words))
         item = item_of(ones, self._inputs)
-        if self._alone and self._replayed(copy, item) != value:
+        registers = self._cut.registers
+        vectors = any(field.name == "last" for field in self._inputs)
+        if not registers and not vectors and self._replayed(copy, item) != value:
             raise ToolError(f"an input gives another result at {found.place.source} in simulation")
         return replace(
             found,
             signal=copy.signal,
             loss=Loss.LOST,
             item=item,
-            registers=tuple(sorted(name for name in ones if NEXT + name in self._graph.outputs)),
+            registers=tuple(name for name in registers if name in ones),
             value=value,
         )
 
