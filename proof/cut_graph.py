@@ -32,7 +32,7 @@ class CutGraph:
         self._full = {x: graph.bus(x.full, 0, len(x.bits)) for x in self._kept}
         self._cut = {x: graph.bus(x.cut, 0, kept) for x, kept in self._kept.items()}
         self._ends = [bit for name, bit in graph.outputs.items() if not name.startswith(FULL)]
-        self._readers: dict[Copy, list[int]] = {copy: [] for copy in self._kept}
+        self._outputs: dict[Copy, list[int]] = {copy: [] for copy in self._kept}
         self._needs = self._order()
         self._values: dict[int, int] = {}
         self.results: dict[Copy, list[int]] = {}
@@ -51,19 +51,16 @@ class CutGraph:
         return dict(zip(self._cut[copy], bits[: self._kept[copy]], strict=True))
 
     def _order(self) -> dict[Copy, set[Copy]]:
-        """The copies, each after those that it reads, with these; readers are noted on the way."""
+        """The copies, each after those that it reads, with these, and outputs that read one are noted."""
         graph = self.graph
         owner = {bit >> 1: copy for copy, bits in self._cut.items() for bit in bits}
         needs = {
             copy: {owner[node] for node in graph.leaves(bits) & owner.keys()}
             for copy, bits in self._full.items()
         }
-        for copy, each in needs.items():
-            for other in each:
-                self._readers[other] += self._full[copy]
         for bit in self._ends:
             for other in {owner[node] for node in graph.leaves([bit]) & owner.keys()}:
-                self._readers[other].append(bit)
+                self._outputs[other].append(bit)
         found: dict[Copy, set[Copy]] = {}
         while len(found) < len(needs):
             ready = [x for x, each in needs.items() if x not in found and each <= found.keys()]
@@ -80,21 +77,32 @@ class CutGraph:
         like = FALSE if rule is Rule.ZERO else bits[kept - 1]
         return self.graph.any(self.graph.unlike(bit, like) for bit in bits[kept:])
 
-    def seen_nearby(self, place: Place, rule: Rule) -> int:
-        """Whether the next operators that drop bits, or outputs, depend on what a copy of a place
-        keeps where it loses bits. What the other copies keep is free, so that this is a smaller
-        question; if the answer is no, it is no to `seen` too."""
+    def seen_nearby(self, place: Place, rule: Rule, steps: int) -> int:
+        """Whether results of operators in a few steps, or outputs, depend on what a copy of a place
+        keeps where it loses bits. What others keep is free, so that this is a smaller question; if
+        the answer is no, it is no to `seen` too.
+
+        Args:
+            steps: operators that drop bits, one after the other, that the answer looks through.
+        """
         graph = self.graph
         found: list[int] = []
         for copy in self._places[place]:
             bits = self._full[copy]
             lost = self._unlike(bits, place.kept, rule)
             changed = [graph.choose(lost, self._free(), bit) for bit in bits[: place.kept]]
-            before, after = (
-                graph.cofactor(self._readers[copy], self._joined(copy, each))
-                for each in (bits, changed)
-            )
-            found += map(graph.unlike, before, after)
+            before, after = (self._joined(copy, each) for each in (bits, changed))
+            near = {copy}
+            for _ in range(steps):
+                near |= {x for x, needs in self._needs.items() if needs & near}
+            for each in [x for x in self._needs if x in near and x != copy]:
+                for values in (before, after):
+                    values |= self._joined(each, graph.cofactor(self._full[each], values))
+            ends = [bit for each in near for bit in self._outputs[each]]
+            for each, needs in self._needs.items():
+                ends += self._full[each] if needs & near and each not in near else []
+            pair = (graph.cofactor(ends, values) for values in (before, after))
+            found += map(graph.unlike, *pair)
         return graph.any(found)
 
     def seen(self, lost: Mapping[Copy, int]) -> int:

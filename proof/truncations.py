@@ -29,6 +29,9 @@ from axs6.sim.tools import ToolError
 WORDS = 64
 """Words of 64 random inputs, which are tried first."""
 
+STEPS = (0, 2)
+"""Questions about what is nearby look so many operators ahead."""
+
 SOON = 2.0
 """Seconds for the SAT solver alone; questions left are for ABC too, which compares inner nodes."""
 
@@ -118,25 +121,31 @@ class TruncationSurvey:
         copies = self._opened.places[place]
         found = Truncation(place, copies[0].signal, len(copies), Loss.UNKNOWN)
         lost = {rule: self._cut.lost(place, rule) for rule in Rule}
-        known = [self._ask(self._cut.graph.any(lost[rule].values())) for rule in Rule]
-        for rule, nodes in zip(Rule, known, strict=True):
-            if nodes == set():
-                return replace(found, loss=Loss.NONE, reason=f"they are {rule}")
-        known = []
         for rule in Rule:
-            nodes = self._ask(self._cut.seen_nearby(place, rule), nearby=True)
-            known.append(nodes if nodes == set() else self._ask(self._cut.seen(lost[rule])))
-            if known[-1] == set():
+            if self._ask(self._cut.graph.any(lost[rule].values())) == set():
+                return replace(found, loss=Loss.NONE, reason=f"they are {rule}")
+        read = []
+        for rule in Rule:
+            read.append(self._read(place, rule, lost[rule]))
+            if read[-1] is False:
                 return replace(found, loss=Loss.UNREAD, reason=f"they are {rule} where it is read")
         if place.reason:
             return replace(found, loss=Loss.INTENDED, reason=place.reason)
-        if None in known:
+        if None in read:
             return found
         both = {x: self._cut.graph.both(lost[Rule.ZERO][x], lost[Rule.SIGN][x]) for x in copies}
         for way in (both, lost[Rule.ZERO]):
             if nodes := self._ask(self._cut.seen(way)):
                 return self._shown(found, way, nodes)
         return found
+
+    def _read(self, place: Place, rule: Rule, lost: Mapping[Copy, int]) -> bool | None:
+        """Whether outputs depend on a result where it loses bits; None if it is not known."""
+        for steps in STEPS:
+            if self._ask(self._cut.seen_nearby(place, rule, steps), nearby=True) == set():
+                return False
+        nodes = self._ask(self._cut.seen(lost))
+        return None if nodes is None else bool(nodes)
 
     def _ask(self, literal: int, *, nearby: bool = False) -> set[int] | None:
         """As `Questions.ask`, after some random inputs; ABC is asked too, unless `nearby`."""
