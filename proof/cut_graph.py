@@ -51,7 +51,7 @@ class CutGraph:
         return dict(zip(self._cut[copy], bits[: self._kept[copy]], strict=True))
 
     def _order(self) -> dict[Copy, set[Copy]]:
-        """The copies, each after those that it reads, with these, and outputs that read one are noted."""
+        """The copies, each after those that it reads, with these; notes outputs that read one."""
         graph = self.graph
         owner = {bit >> 1: copy for copy, bits in self._cut.items() for bit in bits}
         needs = {
