@@ -278,6 +278,7 @@ class NormaliseSum(Step):
         m = Module()
         i, o = self.i, self.o
         m.d.comb += [
+            # truncates: the top bit of a normal sum, which its fraction leaves out
             o.total.eq(i.total << Cat(Const(0, 1), i.shift[1:])),
             o.odd.eq(i.shift[0]),
             o.zero.eq(~i.total.any()),
