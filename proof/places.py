@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import axs6
 from axs6.hw.core.rtlil import convert
 from axs6.proof.netlists import Design, operator_design
 from axs6.sim.batch.netlist import TOP, flattened
@@ -32,7 +31,7 @@ MARK = re.compile(r"#\s*truncates:\s*(\S.*)$")
 FULL = "result_before_cut"
 """Prefix of the outputs of a design that is cut open which have these results."""
 
-_PACKAGE = Path(axs6.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 
 Bit = int | str
 
