@@ -198,14 +198,25 @@ def test_every_unit_loses_bits_only_for_a_reason(unit: str, parameters: dict[str
     assert [each.to_dict() for each in lost] == []
 
 
+NAMED: list[tuple[str, dict[str, Any]]] = [
+    ("decoder", {"format": "mx9"}),
+    ("decoder", {"format": "if4"}),
+    ("decoder", {"view": "behaviour"}),
+    ("dot", {"format": "nvfp4"}),
+    ("dot", {"interleave": 4}),
+    ("dot", {"format": "fp8_e4m3fnuz", "accumulator": "cdna3"}),
+    ("encoder", {"format": "int4"}),
+    ("encoder", {"format": "nvfp4"}),
+]
+"""Designs that have every place with a reason, beside the quick ones."""
+
+
 @pytest.mark.slow
 def test_every_reason_is_that_of_a_place() -> None:
     """A reason that no place needs any longer goes."""
     used = set()
-    for unit, name in (("decoder", "mx9"), ("encoder", "int4"), ("dot", "nvfp4")):
-        used |= {x.reason for x in TruncationSurvey(unit, {"format": name, "block": 8}, 60)}
-    for unit, parameters in QUICK:
-        used |= {each.reason for each in TruncationSurvey(unit, parameters, 60)}
+    for unit, parameters in [*QUICK, *NAMED]:
+        used |= {x.reason for x in TruncationSurvey(unit, {"block": 8, **parameters}, 300)}
     sources = Path(axs6.hw.__file__).parent.rglob("*.py")
     lines = [line.strip() for path in sources for line in path.read_text().splitlines()]
     given = {found[1] for line in lines if (found := MARK.search(line))}
