@@ -25,6 +25,12 @@ Before them goes `NO_FIRST_VALUES`. What nothing drives becomes a free input."""
 NO_FIRST_VALUES = "setattr -unset init w:*"
 """Registers may start with any value, in what is proved."""
 
+OPERATORS_TO_GRAPH = (
+    *(NO_FIRST_VALUES, "opt -full -keepdc", "memory_map", "opt_clean", "alumacc"),
+    *(f"techmap -map {CHAINS}", "opt -keepdc", "techmap", "opt -keepdc", *TO_GRAPH),
+)
+"""Commands that turn operators and registers into a graph."""
+
 
 @dataclass(frozen=True)
 class Design:
@@ -58,10 +64,20 @@ def verilog_design(
         f"hierarchy -check {f'-top {top}' if top else '-auto-top'}",
         *("proc", "flatten", "opt_clean -purge", "delete */t:$scopeinfo", "rename -top top"),
         "write_json design.json",
-        *(NO_FIRST_VALUES, "opt -full -keepdc", "memory_map", "opt_clean", "alumacc"),
-        *(f"techmap -map {CHAINS}", "opt -keepdc", "techmap", "opt -keepdc", *TO_GRAPH),
+        *OPERATORS_TO_GRAPH,
     ]
     return _design(files, commands, f"{top or 'the netlist'}", seconds)
+
+
+def operator_design(netlist: str, seconds: float = 600) -> Design:
+    """A design of operators: Yosys JSON of a module `top`.
+
+    Raises:
+        SynthesisError: as `verilog_design`.
+    """
+    commands = ["read_json given.json", "hierarchy -check -top top", "write_json design.json"]
+    files = {"given.json": netlist}
+    return _design(files, [*commands, *OPERATORS_TO_GRAPH], "the operators", seconds)
 
 
 def mapped_design(netlist: str, seconds: float = 600) -> Design:

@@ -68,6 +68,14 @@ def run(
             "synthesis; --target sky130 or --liberty gives its cells."
         ),
     ] = None,
+    truncations: Annotated[
+        bool,
+        typer.Option(
+            "--truncations",
+            help="In place of claims, list where the RTL drops the highest bits of a result, and "
+            "whether they are ever needed.",
+        ),
+    ] = False,
     timeout: Annotated[
         float, typer.Option(help="Time limit of each tool and each question, in seconds.")
     ] = 600,
@@ -81,21 +89,34 @@ def run(
     input that is replayed in the batch simulator, or open. The exit status is 1 unless all are
     proved.
 
+    With --truncations, the exit status is 1 if bits are lost for no reason that the source gives.
+
     Conversions and divisions of FP32 are those of a --format.
 
     Example: axs6 prove block_dot --format mxfp4 --target sky130
     """
     from axs6.commands.packages import need
     from axs6.commands.results import ResultFiles
+    from axs6.commands.truncations import print_truncations
     from axs6.proof.components import proof_of
     from axs6.proof.prove import Outcome
     from axs6.tables import Column, table_of, words
 
     need("pysat", "bitwuzla")
-    if target not in (None, *TARGETS):
-        raise ValueError(f"target must be {' or '.join(TARGETS)} here, not {target!r}")
     files = ResultFiles(**results)
     files.check()
+    if truncations:
+        no: dict[str, Any] = {
+            "target": target,
+            "liberty": liberty,
+            "optimise": optimise,
+            "netlist": netlist,
+        }
+        no |= {"adder-cells": adder_cells, "stages": parameters.get("stages")}
+        print_truncations(unit, parameters, timeout, files, no)
+        return
+    if target not in (None, *TARGETS):
+        raise ValueError(f"target must be {' or '.join(TARGETS)} here, not {target!r}")
     out = files.console()
     verilog = netlist.read_text() if netlist else ""
     cells = _cells(target, liberty) if netlist else None

@@ -31,11 +31,13 @@ class Modules:
     Args:
         prefix: prefix of the modules' names.
         clocking: of those that have registers.
+        sources: whether cells have the attribute `src`: file and line.
     """
 
-    def __init__(self, prefix: str, clocking: Clocking) -> None:
+    def __init__(self, prefix: str, clocking: Clocking, sources: bool = False) -> None:
         self._prefix = prefix
         self._clocking = clocking
+        self.sources = sources
         self._texts: dict[str, str] = {}
 
     @property
@@ -60,13 +62,17 @@ def convert(
     component: wiring.Component,
     name: str,
     clocking: Clocking = USUAL,
+    *,
+    sources: bool = False,
 ) -> str:
     """RTLIL of a component as the module `name`, with ports of clock and reset beside its own.
+
+    With `sources` cells have the attribute `src`: file and line.
 
     Raises:
         ValueError: a module of the component has the name of one that its lanes share.
     """
-    modules = Modules(name, Clocking(asynchronous=clocking.asynchronous))
+    modules = Modules(name, Clocking(asynchronous=clocking.asynchronous), sources)
     text = convert_top(component, name, modules, clocking) + modules.rtlil
     twice = [each for each, count in Counter(_MODULE.findall(text)).items() if count > 1]
     if twice:
@@ -110,7 +116,7 @@ def convert_top(
     }
     if clocking:
         ports |= clocking.ports(fragment)
-    text, _ = convert_fragment(fragment, ports, name, emit_src=False)
+    text, _ = convert_fragment(fragment, ports, name, emit_src=modules.sources)
     return str(text)
 
 

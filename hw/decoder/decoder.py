@@ -85,6 +85,7 @@ class ScaleTables(Step):
             scale.low[0].eq(E[:LOW_BITS] - highest),
             scale.borrow.eq(Cat(E[:LOW_BITS] < place for place in range(1, self._places))),
         ]
+        # truncates: low bits of a difference, whose borrow is found beside
         m.d.comb += [scale.low[k].eq(E[:LOW_BITS] - k) for k in range(1, self._places)]
         lanes = lanes_of(self.o.lanes)
         codes = list(self.i.codes)

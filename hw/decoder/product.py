@@ -87,6 +87,7 @@ class DivideLane(wiring.Component):
             total = following
         quotient = total[fraction + n :]
         rest = Signal(n)
+        # truncates: less 2^n times the quotient it is a remainder below 2^n
         m.d.comb += rest.eq(dividend + quotient)
         more, high = rest.any() | below.any(), quotient[-1]
         m.d.comb += [o[name].eq(i[name]) for name in o.shape().members]

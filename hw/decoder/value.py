@@ -209,10 +209,12 @@ class PlaceSignificandLane(wiring.Component):
         bits, kept = distance_bits(plan), placed_bits(plan)
         if not plan.normalised:
             placed = Signal(plan.wide)
+            # truncates: what goes up to the first one, which its fraction leaves out
             m.d.comb += placed.eq(self._repeated(i.significand) << i.distance)
             m.d.comb += o.significand.eq(reduced(placed, kept))
         elif plan.wide <= kept:
             top = Cat(Const(0, kept - plan.word), i.significand)
+            # truncates: the top bit of a normal number, which its fraction leaves out
             m.d.comb += o.significand.eq(top >> i.distance)
         else:
             top = reduced(i.significand, kept)

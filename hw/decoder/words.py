@@ -99,6 +99,7 @@ class RoundFractionLane(wiring.Component):
         top = shifted[-dtype.fraction_bits - 1 :]
         m.d.comb += [
             places.eq(repeated),
+            # truncates: copies above the first one of the number go out
             shifted.eq(places << located.start),
             pattern.eq(Cat(top[1:], located.field) + top[0]),
             self.value.eq(

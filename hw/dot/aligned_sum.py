@@ -116,6 +116,7 @@ class AddTermRows(Step):
         plan = heap_plan(self._align)
         nodes = _nodes(self._align, self.i, plan.deepest)
         first, second = two_rows(plan.rows, nodes)
+        # truncates: the rows are the sum modulo a power of two, and it fits
         m.d.comb += self.o.sum.eq((first + second)[: plan.width].as_signed())
         pass_on(m, self, "top", *SPECIAL)
         return m

@@ -171,6 +171,7 @@ class AddRows(Step):
         nodes = dict(zip(plan.alive(plan.deepest), self.i.bits[0], strict=True))
         first, second = two_rows(plan.rows, nodes)
         total = Signal(signed(plan.width))
+        # truncates: the rows are the sum modulo a power of two, and it fits
         m.d.comb += [total.eq(first + second), *result(total, self.i, self.o)]
         return m
 

@@ -286,6 +286,7 @@ class RoundMagnitudeLane(wiring.Component):
     def _signed(self, magnitude: Value) -> Value:
         sign = self.shifted.sign
         if isinstance(self._scheme.element, TwosComplement):
+            # truncates: the complement of 0 is 0, with a carry
             return (Cat(magnitude, Const(0, 1)) ^ sign.replicate(len(magnitude) + 1)) + sign
         if not self._scheme.element.has_negative_zero:
             sign = sign & magnitude.any()

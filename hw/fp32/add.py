@@ -259,6 +259,7 @@ class LimitNormalisation(Step):
         m.d.comb += [
             o.normal.eq(normal),
             o.shift.eq(Mux(normal, i.zeros, i.exponent)),
+            # truncates: an infinity or NaN, whose exponent is not read
             o.exponent.eq(i.exponent + 1),
         ]
         pass_on(m, self, "total", "sign", "zero_sign", "infinite", "nan")
@@ -278,9 +279,11 @@ class NormaliseSum(Step):
         m = Module()
         i, o = self.i, self.o
         m.d.comb += [
+            # truncates: the top bit of a normal sum, which its fraction leaves out
             o.total.eq(i.total << Cat(Const(0, 1), i.shift[1:])),
             o.odd.eq(i.shift[0]),
             o.zero.eq(~i.total.any()),
+            # truncates: a normal sum moves by its exponent at most; others have field 0
             o.exponent.eq((i.exponent - i.shift)[:FIELD] & i.normal.replicate(FIELD)),
         ]
         pass_on(m, self, "sign", "zero_sign", "infinite", "nan")

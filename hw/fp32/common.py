@@ -52,6 +52,7 @@ def significand_of(x: data.View) -> Value:
 
 def add_with_carry(a: Value, b: Value, carry: Value) -> Value:
     """The sum of two numbers and a carry, as one addition."""
+    # truncates: subtractions add a complement, and drop the carry of it
     return (Cat(Const(1, 1), a) + Cat(carry, b))[1:]
 
 

@@ -145,6 +145,7 @@ class RoundSum(Step):
             ]
             exact = Cat(low, significand[len(low) : -1], field)[:MAGNITUDE]
         else:
+            # truncates: an infinite number, whose field is not read
             m.d.comb += field.eq(self.i.base + significand[-1])
             exact = (Cat(significand[:-1], field) + round_up)[:MAGNITUDE]
             infinite = infinite | exact[FRACTION:].all()

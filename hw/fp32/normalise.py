@@ -249,6 +249,7 @@ class Move(Step):
         if not wide.toward_zero:
             up = rest[-1] & (rest[:-1].any() | fraction[0])
             if wide.guard is not None and wide.guard < len(rest):
+                # truncates: the highest bits are read beside
                 kept = rest[-wide.guard :] + (rest[: -wide.guard].any() & i.sign)
                 half = kept[wide.guard - 1]
                 more = kept[: wide.guard - 1].any() | fraction[0]
