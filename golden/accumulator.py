@@ -192,10 +192,9 @@ class Accumulator:
             )
 
     def __str__(self) -> str:
-        for name, known in ACCUMULATORS.items():
-            if known == self:
-                return name
-        return ",".join(["fp32", *(f"{name}={value}" for name, value in self.changes.items())])
+        spelled = {name: self._changes(known) for name, known in ACCUMULATORS.items()}
+        name = min(spelled, key=lambda name: len(spelled[name]))
+        return ",".join([name, *(f"{field}={value}" for field, value in spelled[name].items())])
 
     def _repr_html_(self) -> str:
         """All fields, those unlike "fp32" marked, in a notebook."""
@@ -209,10 +208,13 @@ class Accumulator:
     @property
     def changes(self) -> dict[str, str]:
         """The fields that differ from those of "fp32", spelled as in strings."""
+        return self._changes(Accumulator())
+
+    def _changes(self, other: "Accumulator") -> dict[str, str]:
         return {
             x.name: _spell(x.name, getattr(self, x.name))
             for x in fields(self)
-            if getattr(self, x.name) != x.default
+            if getattr(self, x.name) != getattr(other, x.name)
         }
 
 
@@ -322,8 +324,8 @@ def accumulator(value: str | Accumulator) -> Accumulator:
 
     Args:
         value: a key of `ACCUMULATORS`, followed by `,field=value` for each field that differs, as
-            `str` gives it back: "hopper_fp8,promote=4", "fp32,reduction=64,fraction=25"; or an
-            Accumulator, which is returned.
+            `str` gives it back from the nearest name: "hopper_fp8,promote=4",
+            "paper,fraction=25"; or an Accumulator, which is returned.
 
     Raises:
         TypeError: it is neither.

@@ -1,5 +1,6 @@
 """Verilog of a unit, and the manifest that describes it."""
 
+import hashlib
 import logging
 import re
 import shlex
@@ -34,6 +35,9 @@ Verilator 5.006 and later know these names; those of parts of WIDTH are newer.""
 
 UNNAMED = {"format": name_of(AXS6), "accumulator": DEFAULT_ACCUMULATOR}
 """The block format and the accumulator that names of modules and headers leave out."""
+
+NAME_LENGTH = 100
+"""Characters of a module's name, at most; those of lanes have some more."""
 
 PORTS = PACKED, FIELDS, KEEP = "packed", "fields", "keep"
 """Ports of a stream: one for its payload, one for each field, or with an AXI4-Stream's `tkeep`."""
@@ -179,12 +183,18 @@ def generate(
 
 
 def module_name(unit: str, settings: Mapping[str, Any]) -> str:
-    """The name of a unit's module where none is given: letters, digits and _."""
+    """The name of a unit's module where none is given: letters, digits and _.
+
+    A long one ends in a digest, since Verilator replaces names of more than 127 characters.
+    """
     chosen = {**UNNAMED, **settings}
     formats = "_".join(map(name_of, operand_formats(chosen["format"])))
     named = (formats, chosen["accumulator"])
     others = [each for each in named if each not in UNNAMED.values()]
-    return "_".join([f"axs6_{unit}", *(re.sub(r"\W", "_", each) for each in others)])
+    name = "_".join([f"axs6_{unit}", *(re.sub(r"\W", "_", each) for each in others)])
+    if len(name) <= NAME_LENGTH:
+        return name
+    return f"{name[: NAME_LENGTH - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def convert(

@@ -44,7 +44,7 @@ def test_a_name_reads_back(name):
 @pytest.mark.parametrize(
     ("text", "fields"),
     [
-        ("fp32,reduction=64,fraction=25", {"reduction": 64, "fraction": 25}),
+        ("paper,fraction=25", {"reduction": 64, "fraction": 25}),
         ("fp32,fused=true,output=bf16", {"fused": True, "output": BF16}),
         ("fp32,output=e8m13,promote=4", {"output": Float(8, 13), "promote": 4}),
         ("fp32,fraction=9,least=-20", {"fraction": 9, "least": -20}),
