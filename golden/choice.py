@@ -24,13 +24,22 @@ from numpy.typing import NDArray
 
 from axs6.golden.finite import Finite, reshaped
 from axs6.golden.floats import Wide
-from axs6.golden.formats import BlockFormat, Element, Integer, Real, Scale, Selected, ValueTable
+from axs6.golden.formats import (
+    FP64,
+    BlockFormat,
+    Element,
+    Integer,
+    Real,
+    Scale,
+    Selected,
+    ValueTable,
+)
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import Rounding
 from axs6.golden.tables import wide_table_codes
 
-FLOAT64_BITS = 53
+FLOAT64_BITS = FP64.fraction_bits + 1
 """Bits of the integers that float64 holds."""
 
 HALF = np.uint64(16)

@@ -50,6 +50,11 @@ def significand_of(x: data.View) -> Value:
     return Cat(x.fraction, x.exponent.any())
 
 
+def field_of(x: data.View) -> Value:
+    """Exponent field of a number, at least 1."""
+    return Cat(x.exponent[0] | ~x.exponent.any(), x.exponent[1:])
+
+
 def add_with_carry(a: Value, b: Value, carry: Value) -> Value:
     """The sum of two numbers and a carry, as one addition."""
     # truncates: subtractions add a complement, and drop the carry of it

@@ -10,7 +10,7 @@ from axs6.hw.core.compressor import Bit, Tree, value_of
 from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import StructLayout
-from axs6.hw.fp32.common import FIELD, FRACTION, SIGNIFICAND, layout, significand_of
+from axs6.hw.fp32.common import FIELD, FRACTION, SIGNIFICAND, field_of, layout, significand_of
 from axs6.hw.fp32.convert import rounding_steps
 from axs6.hw.fp32.number import MINUS, NAN, PLUS, Number
 
@@ -36,7 +36,7 @@ class MultiplySignificands(Step):
         """Build the multiplier and the adder."""
         m = Module()
         a, b = data.View(layout, self.i.value), data.View(layout, self.i.outer)
-        exponents = [Cat(x.exponent[0] | ~x.exponent.any(), x.exponent[1:]) for x in (a, b)]
+        exponents = [field_of(x) for x in (a, b)]
         special = [x.exponent.all() for x in (a, b)]
         nan = [each & x.fraction.any() for each, x in zip(special, (a, b), strict=True)]
         zero = [~significand_of(x).any() for x in (a, b)]

@@ -16,7 +16,7 @@ A product of 0 counts as far below the addend.
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data
 
 from axs6.golden.formats import FP32, Float
@@ -26,6 +26,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.core.structures import ArrayLayout, StructLayout
 from axs6.hw.fp32.common import (
     add_with_carry,
+    field_of,
     limited,
     pass_on,
     shift_right_sticky,
@@ -130,7 +131,7 @@ class MultiplyAddPlan:
 
     @property
     def added(self) -> data.StructLayout:
-        """Their sum, negative where its sign is not that of the product."""
+        """The difference or the sum of both; it is negative if the result has the addend's sign."""
         return StructLayout({"sum": signed(self.width + 1), "top": self.number.top_bits, **_SIGNS})
 
 
@@ -156,7 +157,7 @@ class MultiplyForSum(Step):
         x, y = significand_of(a), significand_of(b)
         rows = [x * y] if self._view == BEHAVIOUR else product_rows(m, x, y)
         m.d.comb += [row.eq(value) for row, value in zip(o.rows, rows, strict=False)]
-        fields = [_field(x) for x in (a, b, c)]
+        fields = [field_of(x) for x in (a, b, c)]
         m.d.comb += [
             o.exponent.eq(fields[0] + fields[1]),
             o.some.eq(x.any() & y.any()),
@@ -176,11 +177,6 @@ class MultiplyForSum(Step):
             o.negative.eq(Mux(infinite, o.sign, c.sign)),
         ]
         return m
-
-
-def _field(x: data.View) -> Value:
-    """The exponent field of a number, at least 1."""
-    return Cat(x.exponent[0] | ~x.exponent.any(), x.exponent[1:])
 
 
 class CompareAddend(Step):
@@ -230,7 +226,7 @@ class PlaceAddend(Step):
 
 
 class AddAddend(Step):
-    """The sum of product and addend, as a number whose sign counts from that of the product."""
+    """Adds the addend to the product, or subtracts it if their signs differ."""
 
     def __init__(self, plan: MultiplyAddPlan) -> None:
         super().__init__(plan.placed, plan.added, levels=22)
@@ -278,7 +274,7 @@ def multiply_add_steps(view: str, plan: MultiplyAddPlan | None = None) -> list[S
     Subnormals are kept, and overflow gives an infinity. Zero times an infinity, and the sum of
     infinities of unlike signs, give the quiet NaN, as every NaN does. A sum of exactly 0 is -0 if
     product and addend are, and else +0; what is rounded to 0 keeps its sign. Each step is
-    combinational; latency is that of the registers between them.
+    combinational. The latency is the number of pipeline registers between the steps.
 
     Args:
         view: "structure" or "behaviour"; see `MultiplyForSum`.

@@ -74,7 +74,7 @@ def accumulated(items: Fields, parameters: Parameters) -> NDArray[np.uint32]:
 
 
 def _sum_ends(terms: Terms, length: int) -> Iterator[int]:
-    """The last step of each sum that scales multiply, of a vector of so many steps."""
+    """The last step of each scaled sum, in a vector with a given number of steps."""
     if terms.accumulator.scaled:
         size = terms.accumulator.promote or 1
         yield from (min(end, length) - 1 for end in range(size, length + size, size))
