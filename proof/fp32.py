@@ -165,21 +165,20 @@ def rounding_of(number: Number, seconds: float) -> Statement:
     Of a number with few leading zeros it says so where the magnitude has no more, or is 0.
     """
     core = Core(rounding_steps(number), seconds)
-    bits, few = number.width, number.most_zeros is not None
+    bits = number.width
+    top = f"((_ extract {bits - 1} {bits - number.leading}) magnitude)"
 
     def show() -> None:
         circuit = Circuit(core.graph, core.inputs, {"value": core.result("value")})
-        text = "(define-fun negative () Bool (= sign #b1))\n" + _converted(number)
-        if few:
-            top = f"((_ extract {bits - 1} {bits - number.leading}) magnitude)"
-            text += f"""
-(define-fun some () Bool (not (= {top} (_ bv0 {number.leading}))))
-(define-fun right_of_few () Bool (=> (or some (= magnitude (_ bv0 {bits}))) right))
+        text = f"""
+(define-fun negative () Bool (= sign #b1))
+{_converted(number)}
+(define-fun few () Bool (or (distinct {top} (_ bv0 {number.leading})) (= magnitude (_ bv0 {bits}))))
 """
-        circuit.show("right_of_few" if few else "right", text, seconds=seconds)
+        circuit.show("(=> few right)", text, seconds=seconds)
 
     def expected(item: Mapping[str, int]) -> int | None:
-        if few and 0 < item["magnitude"] < 1 << bits - number.leading:
+        if 0 < item["magnitude"] < 1 << bits - number.leading:
             return None
         found = _pattern(item["magnitude"], number, item)
         return found if item.get("special") else found | item["sign"] << 31

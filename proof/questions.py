@@ -1,9 +1,7 @@
 """Many questions to one SAT solver about one graph that grows."""
 
-import threading
-
 from axs6.proof.aig import Graph
-from axs6.proof.solver import SOLVER
+from axs6.proof.solver import SOLVER, answer
 
 
 class Questions:
@@ -37,13 +35,4 @@ class Questions:
             for clause in ([-y, a], [-y, b], [y, -a, -b]):
                 self._solver.add_clause(clause)
             self._known.add(node)
-        timer = threading.Timer(seconds, self._solver.interrupt)
-        timer.start()
-        try:
-            answer = self._solver.solve_limited([graph.variable(literal)], expect_interrupt=True)
-        finally:
-            timer.cancel()
-            self._solver.clear_interrupt()
-        if answer is None:
-            return None
-        return {0, *(x - 1 for x in self._solver.get_model() if x > 0)} if answer else set()
+        return answer(self._solver, [graph.variable(literal)], seconds)

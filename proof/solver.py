@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from axs6.proof.aig import FALSE, Graph
 
@@ -25,15 +26,25 @@ def solve(graph: Graph, literals: Sequence[int], seconds: float) -> set[int] | N
 
     clauses = [*graph.clauses(literals), *([graph.variable(each)] for each in literals)]
     with Solver(SOLVER, bootstrap_with=clauses) as solver:
-        timer = threading.Timer(seconds, solver.interrupt)
-        timer.start()
-        try:
-            answer = solver.solve_limited(expect_interrupt=True)
-        finally:
-            timer.cancel()
-        if answer is None:
-            return None
-        return {0, *(each - 1 for each in solver.get_model() if each > 0)} if answer else set()
+        return answer(solver, [], seconds)
+
+
+def answer(solver: Any, assumed: Sequence[int], seconds: float) -> set[int] | None:
+    """What `solve` returns, from a solver of python-sat that has the clauses of a graph.
+
+    Args:
+        solver: which can be asked again. assumed: variables that are 1. seconds: limit.
+    """
+    timer = threading.Timer(seconds, solver.interrupt)
+    timer.start()
+    try:
+        found = solver.solve_limited(assumed, expect_interrupt=True)
+    finally:
+        timer.cancel()
+        solver.clear_interrupt()
+    if found is None:
+        return None
+    return {0, *(each - 1 for each in solver.get_model() if each > 0)} if found else set()
 
 
 def never(graph: Graph, literal: int, seconds: float) -> bool:

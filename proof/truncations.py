@@ -30,7 +30,7 @@ WORDS = 64
 """Words of 64 random inputs, which are tried first."""
 
 STEPS = (0, 2)
-"""Questions about what is nearby look so many operators ahead."""
+"""Numbers of operators that a question looks through, the smaller question first."""
 
 SOON = 2.0
 """Seconds for the SAT solver alone; questions left are for ABC too, which compares inner nodes."""

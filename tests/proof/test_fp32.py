@@ -1,6 +1,5 @@
 """FP32 arithmetic is proved, and faults in it are refuted by inputs that show them."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -19,25 +18,11 @@ from axs6.proof.prove import Claim, Outcome
 from axs6.proof.rounding import PLACE, rounding
 from axs6.proof.smt import LOGIC, ask
 from axs6.proof.steps import NotShownError
-
-
-class Wrong(Step):
-    """A step with a fault: `change` gives assignments that replace those of its output."""
-
-    def __init__(self, step: Step, change: Callable[[Any, Any], list[Any]]) -> None:
-        self._step, self._change = step, change
-        super().__init__(step.i.shape(), step.o.shape(), levels=step.levels)
-
-    def elaborate(self, platform: Any) -> Module:
-        m = Module()
-        m.submodules.right = self._step
-        m.d.comb += [self._step.i.eq(self.i), self.o.eq(self._step.o)]
-        m.d.comb += self._change(self.i, self.o)
-        return m
+from tests.helpers.faults import FaultyStep
 
 
 def with_fault(steps: list[Step], kind: type[Step], change: Any) -> list[Step]:
-    found = [Wrong(step, change) if isinstance(step, kind) else step for step in steps]
+    found = [FaultyStep(step, change) if isinstance(step, kind) else step for step in steps]
     assert found != steps
     return found
 
@@ -132,7 +117,9 @@ def test_a_fault_is_refuted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None
 
     def changed(*arguments: Any, **options: Any) -> Any:
         made = make(*arguments, **options)
-        return with_fault(made, kind, change) if isinstance(made, list) else Wrong(made, change)
+        return (
+            with_fault(made, kind, change) if isinstance(made, list) else FaultyStep(made, change)
+        )
 
     monkeypatch.setattr(module, make_name, changed)
     wrong = [x for x in claims(name) if x.outcome is Outcome.REFUTED]

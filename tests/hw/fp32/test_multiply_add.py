@@ -1,22 +1,22 @@
 """Fused multiply-adds: every sum of small formats in fractions, and those of FP32."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module, Mux, Value
+from amaranth.hdl import Mux
 from fused import fused
 from numpy.typing import NDArray
 
 from axs6.golden import fp32
 from axs6.golden.check.exact.floats import Format, Special, float_value, round_to_float
 from axs6.golden.formats import FP32, Float
-from axs6.hw.core.pipeline import Pipeline, Step
+from axs6.hw.core.pipeline import Pipeline
 from axs6.hw.fp32 import multiply_add
 from axs6.hw.fp32.multiply_add import MultiplyAddPlan, multiply_add_steps
 from axs6.sim.batch.engine import ComponentModel, component_source
+from tests.helpers.faults import FaultyStep
 
 Patterns = NDArray[np.uint32]
 
@@ -136,21 +136,6 @@ def test_latency_is_that_of_the_registers() -> None:
     assert Pipeline(multiply_add_steps("structure"), 4).latency == 4
 
 
-class Changed(Step):
-    """A step with a fault: `change` gives assignments that replace those of its output."""
-
-    def __init__(self, step: Step, change: Callable[[Value, Value], list[Value]]) -> None:
-        self._step, self._change = step, change
-        super().__init__(step.i.shape(), step.o.shape(), levels=step.levels)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.right = self._step
-        m.d.comb += [self._step.i.eq(self.i), self.o.eq(self._step.o)]
-        m.d.comb += self._change(self.i, self.o)
-        return m
-
-
 FAULTS = {
     "a bit that falls off is lost": ("PlaceAddend", lambda i, o: [o.addend[0].eq(0)]),
     "products of 0 do not count as small": ("MultiplyForSum", lambda i, o: [o.some.eq(1)]),
@@ -168,5 +153,5 @@ def test_a_fault_is_found(
 ) -> None:
     name, change = FAULTS[fault]
     right = getattr(multiply_add, name)
-    monkeypatch.setattr(multiply_add, name, lambda *x: Changed(right(*x), change))
+    monkeypatch.setattr(multiply_add, name, lambda *x: FaultyStep(right(*x), change))
     assert (run(FP32, items) != fp32.multiply_add(*items.values())).any()
