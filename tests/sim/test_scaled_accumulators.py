@@ -1,9 +1,7 @@
 """Dot products whose sums are multiplied by the scales of blocks, in the batch simulator."""
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 from amaranth.hdl import Module, Mux
 from amaranth.lib import data
@@ -14,11 +12,10 @@ from axs6.hw.dot import promote, scales
 from axs6.hw.fp32.add import addition_steps, operands_layout
 from axs6.hw.fp32.multiply import factors_layout, multiplication_steps
 from axs6.hw.fp32.multiply_add import multiply_add_steps
-from axs6.hw.registry import find
 from axs6.hw.units.accumulate import terms_of
-from axs6.sim.batch.engine import BatchModel, ComponentModel, Stall, component_source
 
-DOT = find("dot")
+from .test_accumulators import DOT, check, component_outputs, differences, settings
+
 SMALL = ("e4m3fn_float32_t16", "hopper_fp8,reduction=8,promote=2,scaled=true")
 MINUS = ("e5m2_float32_t16", "cdna1,reduction=8,output=fp16,promote=2,scaled=true")
 """Sums may be -0 here."""
@@ -38,26 +35,6 @@ PAIRS = [
     MINUS,
 ]
 """Scales and accumulators of each kind."""
-
-
-def settings(pair: tuple[str, str], **changed: Any) -> dict[str, Any]:
-    return DOT.simulated({"format": pair[0], "accumulator": pair[1], **changed})
-
-
-def differences(parameters: dict[str, Any], run: Callable[[Any], Any], count: int) -> int:
-    """Outputs that are not what the golden model says, of corners and of random items."""
-    wrong = 0
-    random = DOT.random(parameters, np.random.default_rng(1), count)
-    for items in (DOT.corners(parameters), random):
-        (expected,) = DOT.golden(items, parameters).values()
-        wrong += int((run(items).outputs["value"] != expected).sum())
-    return wrong
-
-
-def check(parameters: dict[str, Any]) -> None:
-    model = BatchModel("dot", **parameters)
-    for stall in (None, Stall(0.5, 0.5, seed=3)):
-        assert not differences(parameters, lambda x, s=stall: model.run(x, s), 9000)
 
 
 def test_products_of_scaled_sums_equal_the_golden_model() -> None:
@@ -156,8 +133,7 @@ def test_a_wrong_unit_is_found(
 ) -> None:
     parameters = settings(pair)
     monkeypatch.setattr(module, name, wrong)
-    model = ComponentModel(component_source(DOT.build(**parameters)), "a wrong dot product")
-    assert differences(parameters, model.run, 3000)
+    assert differences(parameters, component_outputs(DOT.build(**parameters)), 3000)
 
 
 @pytest.mark.parametrize("change", [("scaled=true", "scaled=false"), ("fp8,", "fp8,fraction=12,")])
@@ -165,5 +141,4 @@ def test_hardware_of_another_accumulator_is_found(change: tuple[str, str]) -> No
     parameters = settings(SMALL)
     other = settings((SMALL[0], SMALL[1].replace(*change)))
     assert parameters != other
-    model = ComponentModel(component_source(DOT.build(**other)), "another dot product")
-    assert differences(parameters, model.run, 3000)
+    assert differences(parameters, component_outputs(DOT.build(**other)), 3000)
