@@ -26,10 +26,11 @@ from axs6.golden.check.subjects import definition_of
 from axs6.golden.formats import Selected
 from axs6.hw.core.layouts import Field, scale_names
 from axs6.hw.dot.shape import DotShape
+from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import FALSE, Graph
 from axs6.proof.cases import WIDTH_MAX
 from axs6.proof.solver import never
-from axs6.proof.steps import NotShownError, Steps, show_passed
+from axs6.proof.steps import NotShownError, Proof, Steps, Subject, show_passed
 from axs6.proof.sums import Lane, SumOfProducts
 
 SCALE_BITS = 20
@@ -375,3 +376,8 @@ def _conditions(graph: Graph, literal: int) -> set[int]:
         if pair is not None:
             left += pair
     return found
+
+
+def block_dot_proof(of: Subject) -> Proof:
+    """The proof about a design that is to be a block dot product; see `Specification`."""
+    return BlockDotProof(of.graph, shape_of(of.settings), of.inputs, of.outputs, of.seconds)

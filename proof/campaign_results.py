@@ -12,26 +12,38 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
+from axs6.hw import units
 from axs6.hw.registry import UNITS
 from axs6.proof.campaign import Check, Kind
+from axs6.proof.components import COMPONENTS
 from axs6.proof.prove import Outcome
+from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.survivors import Verdict
 from axs6.sim.cache import cache_folder, check_cache, sources
 from axs6.sim.designs import design_digest
+from axs6.sim.imports import code_digest
 from axs6.sim.process import child_process, temporary_folder, wait
 from axs6.sim.sealed import SealedFile
 
 ALL = ("axs6.golden", "axs6.hw", "axs6.proof", "axs6.sim", "axs6.synth")
 
-SOURCES: Mapping[Kind, tuple[str, ...]] = {
-    Kind.PROVE: ("axs6.proof",),
+_START: Mapping[Kind, str] = {Kind.PROVE: "axs6.proof.prove", Kind.MUTATE: "axs6.proof.score"}
+"""The module that makes a check of a design."""
+
+_PACKAGES: Mapping[Kind, tuple[str, ...]] = {
+    Kind.PROVE: ("axs6.proof", "axs6.synth"),
     Kind.MUTATE: ("axs6.proof", "axs6.sim", "axs6.hw.units"),
-    Kind.ENUMERATE: ALL,
 }
-"""Packages that decide what the checks of a design find. What a format defines does not change."""
+"""Packages that decide what the checks find. What a format defines does not change, and what is
+proved is proved, however a simulator looks for an input that refutes a claim."""
+
+_TABLES = ("axs6.proof.specifications", "axs6.proof.components")
+"""Modules that know the proofs of all units; a check needs that of its own."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +118,11 @@ class Kept:
 
 
 def key_of(check: Check) -> str:
-    """Digest of what decides the outcome: the design and the sources of what looks at it.
+    """Digest of what decides the outcome: the design, and the code that looks at it.
 
     Of parts of units, which are no designs of their own, it is all of the hardware's sources.
     """
-    parts = [sources(*SOURCES[check.kind])]
+    parts = [_code_of(check)]
     if check.unit in UNITS:
         entry = UNITS[check.unit]
         given = {name: x for name, x in check.options.items() if name in entry.defaults}
@@ -118,6 +130,27 @@ def key_of(check: Check) -> str:
     else:
         parts.append(sources("axs6.hw"))
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:32]
+
+
+def _code_of(check: Check) -> str:
+    """Digest of the modules that a check runs; an enumeration of all spaces runs all."""
+    if check.kind is Kind.ENUMERATE:
+        return sources(*ALL)
+    modules = [_START[check.kind]]
+    proofs: Mapping[str, Any] = {**SPECIFICATIONS, **COMPONENTS}
+    if check.unit in proofs:
+        modules.append(proofs[check.unit].__module__)
+    if check.kind is Kind.MUTATE:
+        modules.append(_stimulus(check.unit))
+    return code_digest(tuple(modules), _PACKAGES[check.kind], _TABLES)
+
+
+def _stimulus(unit: str) -> str:
+    """The module that has a unit, with its stimulus."""
+    for module in iter_modules(units.__path__, f"{units.__name__}."):
+        if any(value is UNITS[unit] for value in vars(import_module(module.name)).values()):
+            return module.name
+    raise ValueError(f"no module of {units.__name__} has the unit {unit}")
 
 
 def run_check(check: Check, seconds: float) -> Result:

@@ -17,10 +17,12 @@ from axs6.golden.check.exact import floats
 from axs6.golden.check.exact.blocks import Block, decode_bits
 from axs6.golden.check.subjects import definition_of
 from axs6.golden.formats import BlockFormat, Float, Real
+from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.hw.core.layouts import Field, scale_names
+from axs6.hw.core.parameters import block_format_of
 from axs6.proof.aig import Graph
 from axs6.proof.cases import cases_of, counting
-from axs6.proof.steps import NotShownError, Steps, show_passed
+from axs6.proof.steps import NotShownError, Proof, Steps, Subject, show_passed
 
 LANE_BITS = 20
 """Bits that a lane depends on, at most, of which all values are tried."""
@@ -121,3 +123,12 @@ class DecoderProof:
                 found |= cases_of(words, len(given)).astype(np.uint64) << np.uint64(place)
             if (wrong := (found != table) & valid).any():
                 raise NotShownError(f"lane {lane} is wrong for case {int(np.argmax(wrong)):#x}")
+
+
+def decoder_proof(of: Subject) -> Proof:
+    """The proof about a design that is to be a decoder; see `Specification`."""
+    settings = of.settings
+    if settings["blocks"] != "dense":
+        raise ValueError(f"a proof of a decoder is of dense blocks, not {settings['blocks']}")
+    fmt, _ = block_format_of(settings["format"], settings["block"])
+    return DecoderProof(of.graph, fmt, OUTPUT_DTYPES[settings["dtype"]], of.inputs, of.outputs)

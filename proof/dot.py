@@ -19,13 +19,14 @@ from axs6.hw.core.layouts import Field
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.shape import DotShape
+from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
 from axs6.proof.block_dot import BlockDotProof, check_shape
 from axs6.proof.cores import Core, Statement, split
 from axs6.proof.division import division
 from axs6.proof.equivalence import compare
 from axs6.proof.fp32 import addition, conversion, multiplication
-from axs6.proof.steps import NotShownError, Steps
+from axs6.proof.steps import NotShownError, Proof, Steps, Subject
 
 WAYS = ("&cec",)
 """How ABC compares with the parts: `&cec -x` is no quicker, or finds nothing."""
@@ -261,3 +262,8 @@ def _number(name: str) -> tuple[str, int]:
     """The name of a word, and the number of a bit of it."""
     word, _, bit = name.rpartition("[")
     return word, int(bit[:-1])
+
+
+def dot_proof(of: Subject) -> Proof:
+    """The proof about a design that is to be a dot product; see `Specification`."""
+    return DotProof(of.graph, of.settings, shape_of(of.settings), of.inputs, of.outputs, of.seconds)

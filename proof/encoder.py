@@ -23,12 +23,14 @@ from axs6.golden.check.exact import floats
 from axs6.golden.check.exact.formats import Exponent, Shift
 from axs6.golden.check.subjects import definition_of
 from axs6.golden.formats import BlockFormat, Float
+from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.hw.core.layouts import Field, scale_names
+from axs6.hw.units.encoder import encoded_format
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.cases import cases_of, counting
 from axs6.proof.encoder_rules import EncoderRules, Group
 from axs6.proof.one_value import OneValue, Ranges
-from axs6.proof.steps import NotShownError, Steps, show_passed
+from axs6.proof.steps import NotShownError, Proof, Steps, Subject, show_passed
 
 DTYPES = {"fp32": floats.FP32, "bf16": floats.BF16, "fp16": floats.FP16}
 
@@ -354,3 +356,15 @@ class EncoderProof:
 def _mask(lanes: range) -> int:
     """Lanes as bits."""
     return (1 << lanes.stop) - (1 << lanes.start)
+
+
+def encoder_proof(of: Subject) -> Proof:
+    """The proof about a design that is to be an encoder; see `Specification`."""
+    settings = of.settings
+    if settings["mode"] != "dense" or settings["rounding"] == "stochastic":
+        raise ValueError(
+            f"a proof of an encoder is of dense blocks, to nearest or toward zero, not "
+            f"{settings['mode']} and {settings['rounding']}"
+        )
+    fmt, dtype = encoded_format(settings), INPUT_DTYPES[settings["dtype"]]
+    return EncoderProof(of.graph, fmt, dtype, settings["rounding"], of.inputs, of.outputs)

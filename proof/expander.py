@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from axs6.hw.core.layouts import Field
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.equivalence import compare
-from axs6.proof.steps import NotShownError, Steps, show_passed
+from axs6.proof.steps import NotShownError, Proof, Steps, Subject, show_passed
 
 CODE_BITS = 6
 
@@ -113,3 +113,8 @@ def _more(graph: Graph, count: Sequence[int], bit: int) -> list[int]:
     """A count, and one more where a bit is 1."""
     shifted = (graph.both(each, bit) for each in count)
     return [TRUE, *(graph.any([x, _at(count, k)]) for k, x in enumerate(shifted, 1))]
+
+
+def expander_proof(of: Subject) -> Proof:
+    """The proof about a design that is to be an expander; see `Specification`."""
+    return ExpanderProof(of.graph, of.settings["block"], of.inputs, of.outputs, of.seconds)

@@ -18,8 +18,8 @@ from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
 from axs6.proof.items import item_of, numbers_of, one_item_each
 from axs6.proof.netlists import Design, check_driven, mapped_design, verilog_design
-from axs6.proof.specifications import SPECIFICATIONS, Subject
-from axs6.proof.steps import NotShownError, Proof
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.steps import NotShownError, Proof, Subject
 from axs6.proof.stream import PipelinedUnit
 from axs6.sim.batch.engine import GateModel
 from axs6.sim.batch.read import read_netlist

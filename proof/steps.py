@@ -1,8 +1,10 @@
 """Steps of a proof: what they raise, and the one that units without registers share."""
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from axs6.hw.core.layouts import Field
 from axs6.proof.aig import Graph
 
 Steps = Mapping[str, Callable[[], None]]
@@ -14,6 +16,27 @@ class Proof(Protocol):
 
     def steps(self) -> Steps:
         """What is to be shown, by name."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be proved.
+
+    Args:
+        graph: of a unit without `stages`. settings: all its parameters. inputs, outputs: fields of
+        its payloads. seconds: limit of each question to a solver.
+    """
+
+    graph: Graph
+    settings: Mapping[str, Any]
+    inputs: Sequence[Field]
+    outputs: Sequence[Field]
+    seconds: float
+
+
+Specification = Callable[[Subject], Proof]
+"""Gives the proof; it raises ValueError for a format that it does not cover, before it looks at
+gates of the graph."""
 
 
 class NotShownError(Exception):

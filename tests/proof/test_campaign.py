@@ -15,6 +15,7 @@ from axs6.proof.campaign import Check, Kind, checks, choose, unproved
 from axs6.proof.campaign_results import Kept, Result, key_of, run_check
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.sim.exhaustive.runner import Share
+from axs6.sim.imports import imported
 
 QUICK = Check(Kind.MUTATE, "expander", "axs6", {"block": 8, "mutants": 20, "items": 50})
 WRONG = Check(Kind.PROVE, "expander", "axs6", {"block": 7})
@@ -60,8 +61,29 @@ def test_a_check_that_passed_is_not_run_again(
     other = key_of(QUICK)
     assert key_of(replace(QUICK, options={**QUICK.options, "mutants": 30})) == other
     assert key_of(replace(QUICK, options={**QUICK.options, "block": 32})) != other
-    monkeypatch.setattr(campaign_results, "sources", lambda *packages: "other sources")
+    monkeypatch.setattr(campaign_results, "code_digest", lambda *modules: "other code")
     assert Kept(state).get(QUICK) is None
+
+
+@pytest.mark.parametrize("kind", [Kind.PROVE, Kind.MUTATE])
+def test_a_result_depends_on_the_proof_of_its_own_unit(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change in another's proof leaves it; one in its own, or in the solver, does not."""
+    check = replace(QUICK, kind=kind)
+    changed: list[str] = []
+
+    def digest(modules: Any, packages: Any, without: Any) -> str:
+        return " ".join(set(imported(modules, packages, without)) & set(changed))
+
+    monkeypatch.setattr(campaign_results, "code_digest", digest)
+    before = key_of(check)
+    for module in ("decoder", "encoder", "components", "specifications"):
+        changed[:] = [f"axs6.proof.{module}"]
+        assert key_of(check) == before
+    for module in ("expander", "solver", "prove"):
+        changed[:] = [f"axs6.proof.{module}"]
+        assert key_of(check) != before
 
 
 def test_mutants_that_stay_open_do_not_pass_and_are_not_asked_again(tmp_path: Path) -> None:
