@@ -6,20 +6,18 @@ What depends on code is good as long as the code stays: figures, and results of 
 import ast
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 
 
-def code(file: Traversable) -> str:
+def code(file: Path) -> str:
     """The code of a file for its compiler or reader: the same for other layout and comments."""
     text = file.read_text(encoding="utf-8")
-    if file.name.endswith(".py"):
+    if file.suffix == ".py":
         return _plain(_without_docstrings(ast.parse(text)))
-    if file.name.endswith(".hpp"):
+    if file.suffix == ".hpp":
         text = re.sub(r"//[^\n]*", "", text)
     return " ".join(text.split())
 
@@ -27,18 +25,19 @@ def code(file: Traversable) -> str:
 def imported(
     modules: Iterable[str], packages: Iterable[str], without: Iterable[str] = ()
 ) -> list[str]:
-    """Names of some modules and of what they import of some packages, at any depth, sorted.
+    """Names of some modules and of what they import from some packages, at any depth, sorted.
 
     Args:
-        modules: full names. packages: full names; imports of others are not followed. without:
-            modules that are left out, with what they alone import.
+        modules: full names. packages: full names of those whose modules and inner packages are
+            followed; they themselves, whose `__init__` may import all, are not. without: modules
+            that are left out, with what they alone import.
     """
     within, left_out = tuple(packages), set(without)
     found: set[str] = set()
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        if name not in found:
+        if name not in found and module_file(name):
             found.add(name)
             waiting += [x for x in _imports(name) if _is_in(x, within) and x not in left_out]
     return sorted(found)
@@ -58,60 +57,54 @@ def code_digest(
         digest.update(f"{name}\n{_module_code(name)}\n".encode())
     folders = {name if _is_package(name) else name.rpartition(".")[0] for name in names}
     for folder in sorted(folders):
-        for file in sorted(files(folder).iterdir(), key=lambda file: file.name):
-            if file.name.endswith((".hpp", ".v", ".csv")):
+        place = module_file(folder)
+        for file in sorted(place.parent.iterdir()) if place else ():
+            if file.suffix in (".hpp", ".v", ".csv"):
                 digest.update(f"{folder}/{file.name}\n{code(file)}\n".encode())
     return digest.hexdigest()
 
 
 def _is_in(name: str, packages: Iterable[str]) -> bool:
-    return any(name == each or name.startswith(f"{each}.") for each in packages)
+    return any(name.startswith(f"{each}.") for each in packages)
 
 
 @cache
-def _path(name: str) -> Path | None:
-    """The file of a module, if it is one in Python."""
-    try:
-        spec = find_spec(name)
-    except ModuleNotFoundError:
-        return None
-    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+def module_file(name: str) -> Path | None:
+    """The file of a module in Python, if there is one; nothing is imported but the top package."""
+    top, *inner = name.split(".")
+    spec = find_spec(top)
+    for folder in (spec and spec.submodule_search_locations) or ():
+        place = Path(folder).joinpath(*inner)
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        if file.is_file():
+            return file
+    return None
 
 
 def _is_package(name: str) -> bool:
-    path = _path(name)
+    path = module_file(name)
     return path is not None and path.name == "__init__.py"
 
 
 @cache
 def _module_code(name: str) -> str:
-    path = _path(name)
+    path = module_file(name)
     return code(path) if path else ""
 
 
 @cache
 def _imports(name: str) -> frozenset[str]:
-    """Full names of the modules that a module imports, and of their packages."""
-    path = _path(name)
+    """Full names of what a module imports: modules, or names in modules."""
+    path = module_file(name)
     if path is None:
         return frozenset()
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {x for alias in node.names for x in _with_packages(alias.name)}
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= set(_with_packages(node.module))
-            inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            if _is_package(node.module):
-                found |= {each for each in inner if _path(each)}
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return frozenset(found)
-
-
-def _with_packages(name: str) -> Iterator[str]:
-    """A module and the packages that it is in."""
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
 
 
 def _without_docstrings(tree: ast.AST) -> ast.AST:

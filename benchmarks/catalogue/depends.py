@@ -1,8 +1,6 @@
 """Sources of figures, and the formats and designs that figures measure."""
 
-import ast
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from digests import ROOT
 
@@ -10,31 +8,14 @@ from axs6.golden.formats import CATALOG, ROW_FORMATS, Exponent, Rule, Shift
 from axs6.hw.decoder.plan import decoded
 from axs6.hw.dot.shape import multiplied
 from axs6.hw.encoder.encoder import encoded
+from axs6.sim.imports import imported, module_file
 from axs6.studies.comparison.hardware import unit_of
 
 
-def imported(package: str, *names: str) -> tuple[str, ...]:
+def files_of(package: str, *names: str) -> tuple[str, ...]:
     """Files of modules of a package, and of all modules of it that these import, anywhere."""
-    found: dict[str, str] = {}
-    todo = [f"{package}.{name}" for name in names]
-    while todo:
-        module = todo.pop()
-        path = ROOT.joinpath(*module.split("."))
-        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if module not in found and module.startswith(f"{package}.") and file.is_file():
-            found[module] = str(file.resolve().relative_to(ROOT.resolve()))
-            todo += _imports(file)
-    return tuple(sorted(found.values()))
-
-
-def _imports(file: Path) -> Iterator[str]:
-    """Imports of a file: modules, or names in modules."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    found = map(module_file, imported([f"{package}.{name}" for name in names], [package]))
+    return tuple(sorted(str(x.resolve().relative_to(ROOT.resolve())) for x in found if x))
 
 
 SKY130 = tuple(
@@ -78,7 +59,7 @@ CHOSEN = {"mse": ("mxfp4", "nvfp4", "vsq4", "msfp12"), "four-over-six": ("nvfp4"
 """Formats of these that can choose their scales, by the choice."""
 
 TORCH_BITS = (
-    *imported("axs6.torch", "feedback", "lfsr", "ops", "quantised_gradients"),
+    *files_of("axs6.torch", "feedback", "lfsr", "ops", "quantised_gradients"),
     "bridge/kernels/*.[ch]pp",
 )
 """Sources of the bits of the torch bridge."""
