@@ -62,11 +62,16 @@ class Code:
         bits = table_shape(element).width if isinstance(element, Listed) else element.width
         return cls(element, bits, negative=True)
 
-    def split(self, code: Value) -> tuple[Value, Value, Value]:
-        """Integer, sign and shift of a code; the last two may have no bits."""
+    def split(self, m: Module, code: Value) -> tuple[Value, Value, Value]:
+        """Integer, sign and shift of a code; the last two may have no bits.
+
+        What a table has is a signal of the module: each bit takes part in many products.
+        """
         element = self.element
         if isinstance(element, Listed):
-            return table_integer(element, code)[: self.bits], Cat(), Cat()
+            integer = Signal(self.bits, name="integer")
+            m.d.comb += integer.eq(table_integer(element, code))
+            return integer, Cat(), Cat()
         if not isinstance(element, Float):
             return code[: self.bits], code[self.bits :], Cat()
         field = code[element.fraction_bits : -1]
@@ -223,7 +228,7 @@ class PartialProductLane(Step):
         m = Module()
         plan, o = self._plan, self.o
         (a, sign_a, shift_a), (b, sign_b, shift_b) = (
-            code.split(value) for code, value in ((plan.a, self.i.a), (plan.b, self.i.b))
+            code.split(m, value) for code, value in ((plan.a, self.i.a), (plan.b, self.i.b))
         )
         partial = [x & y for x in a for y in b]
         multiplier = plan.multiplier

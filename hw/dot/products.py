@@ -203,7 +203,7 @@ class First(ProductStep):
         pairs = zip(*shape.lane_codes(self.i), strict=True)
         for index, pair in enumerate(pairs):
             (a, sign_a, shift_a), (b, sign_b, shift_b) = (
-                code.split(value) for code, value in zip((plan.a, plan.b), pair, strict=True)
+                code.split(m, value) for code, value in zip((plan.a, plan.b), pair, strict=True)
             )
             m.d.comb += signs[index].eq(sign_a ^ sign_b)
             nodes = dict(enumerate(x & y for x in a for y in b))

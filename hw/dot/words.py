@@ -49,7 +49,7 @@ class MultiplyCodes(Step):
         pairs = zip(*self._shape.lane_codes(self.i), strict=True)
         for index, pair in enumerate(pairs):
             (a, sign_a, shift_a), (b, sign_b, shift_b) = (
-                code.split(value) for code, value in zip(self._codes, pair, strict=True)
+                code.split(m, value) for code, value in zip(self._codes, pair, strict=True)
             )
             a, b = (
                 x.as_signed() if code.negative else x

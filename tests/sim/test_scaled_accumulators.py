@@ -16,8 +16,8 @@ from axs6.hw.units.accumulate import terms_of
 
 from .test_accumulators import DOT, check, component_outputs, differences, settings
 
-SMALL = ("e4m3fn_float32_t16", "hopper_fp8,reduction=8,promote=2,scaled=true")
-MINUS = ("e5m2_float32_t16", "cdna1,reduction=8,output=fp16,promote=2,scaled=true")
+SMALL = ("e4m3fn_float32_t8", "hopper_fp8,reduction=4,promote=2,scaled=true")
+MINUS = ("e5m2_float32_t8", "cdna1,reduction=4,output=fp16,promote=2,scaled=true")
 """Sums may be -0 here."""
 
 PAIRS = [
