@@ -24,6 +24,7 @@ from axs6.hw.core.parameters import block_format_of
 from axs6.proof.aig import Graph
 from axs6.proof.cases import cases_of, counting
 from axs6.proof.factors import Factor, check_factors, element, is_negative, scale
+from axs6.proof.items import payload_of
 from axs6.proof.scaled_lane import ScaledLane
 from axs6.proof.steps import NotShownError, Proof, Steps, Subject, show_passed
 
@@ -103,7 +104,8 @@ class DecoderProof:
             try:
                 self._show_first(moved)
             except NotShownError as error:
-                raise NotShownError(f"lane {lane}: {error}") from None
+                payload = None if error.payload is None else self._payload(error.payload)
+                raise NotShownError(f"lane {lane}: {error}", payload) from None
 
     def _value(self, lane: int) -> list[int]:
         values = self._outputs["values"]
@@ -121,6 +123,20 @@ class DecoderProof:
             found |= cases_of(words, len(given)).astype(np.uint64) << np.uint64(place)
         if (wrong := found != self._table).any():
             raise NotShownError(f"it is wrong for case {int(np.argmax(wrong)):#x}")
+
+    def _payload(self, number: int) -> int:
+        """An input with equal lanes, from the bits that the factors have."""
+        bits = [bit for factor in self._factors for bit in factor.bits]
+        ones = {bit for place, bit in enumerate(bits) if number >> place & 1}
+        names = {bit: name for name, bit in self._graph.inputs.items()}
+        first = _joined(self._given(0))
+        found = {
+            names[bit]
+            for lane in range(self._lanes)
+            for bit, own in zip(_joined(self._given(lane)), first, strict=True)
+            if own in ones
+        }
+        return payload_of(found)
 
     @cached_property
     def _table(self) -> NDArray[np.uint64]:

@@ -27,6 +27,9 @@ from axs6.proof.steps import NotShownError
 WORDS = 256
 """Words of 64 random cases in which nodes are compared with the factors and their products."""
 
+WHOLE = 30.0
+"""Seconds for a lane that is not taken apart, where that does not show it."""
+
 Word = tuple[int, ...]
 """Literals, lowest bit first."""
 
@@ -56,19 +59,26 @@ class ScaledLane:
         """Show that the value is that of the definition.
 
         Raises:
-            NotShownError: it is not, or a product is not found.
+            NotShownError: it is not, or it is not known. An input that is said to show the contrary
+            has the bits of the factors, one after the other.
         """
-        product: Word = (TRUE,)
-        for factor in self._wide:
-            product = factor.significand
-        value: Sequence[int] = self._value
-        cut: Word = ()
-        if len(self._wide) > 1:
-            product = Products(self._graph, value, self._wide, self._seconds).word(self._wide)
-            cut = tuple(self._graph.input(f"product[{k}]") for k in range(len(product)))
-            places = {bit & ~1: free ^ (bit & 1) for bit, free in zip(product, cut, strict=True)}
-            value, product = self._graph.cofactor(value, places), cut
-        self._show_rounded(value, product, cut)
+        if len(self._wide) < 2:
+            self._ask(self._value, seconds=self._seconds)
+            return
+        try:
+            self._show_cut()
+        except NotShownError as error:
+            try:
+                self._ask(self._value, seconds=min(WHOLE, self._seconds))
+            except NotShownError as whole:
+                raise NotShownError(str(error), whole.payload) from None
+
+    def _show_cut(self) -> None:
+        """Show the same for any product of the significands, within its range."""
+        product = Products(self._graph, self._value, self._wide, self._seconds).word(self._wide)
+        cut = tuple(self._graph.input(f"product[{k}]") for k in range(len(product)))
+        places = {bit & ~1: free ^ (bit & 1) for bit, free in zip(product, cut, strict=True)}
+        self._ask(self._graph.cofactor(self._value, places), cut, seconds=self._seconds)
 
     def _swept(self, value: Sequence[int]) -> list[int]:
         """The value where equal functions of one tabulated factor are one literal."""
@@ -92,47 +102,58 @@ class ScaledLane:
                     merged[literal & ~1] = same ^ flip ^ (literal & 1)
         return graph.cofactor(value, merged)
 
-    def _show_rounded(self, value: Sequence[int], product: Word, cut: Word) -> None:
-        """Show that the value is that of a product, which may be any with its range."""
+    def _ask(self, value: Sequence[int], cut: Word = (), *, seconds: float) -> None:
+        """Show that the value is that of the product of the significands, or of `cut` in its place,
+        which may be any within the range."""
         graph, factors = self._graph, self._factors
         place: Sequence[int] = [FALSE] * PLACE
         for factor in factors:
             place = graph.sum(place, factor.place, PLACE)
         infinite, zero = factors[0].infinite, graph.any(x.zero for x in factors)
         nan = graph.any([*(x.nan for x in factors), graph.both(infinite, zero)])
-        words = {
+        words: dict[str, Sequence[int]] = {
             "value": value,
-            "product": product,
             "place": place,
             "nan": [nan],
             "infinite": [infinite],
             "negative": [factors[0].negative],
             "zero": [zero],
         }
+        words |= {f"factor{k}": factor.significand for k, factor in enumerate(factors)}
+        words |= {"cut": cut} if cut else {}
         free = [*(bit for factor in factors for bit in factor.bits), *cut]
         into, moved = _alone(graph, words, free)
         fields = [Field("given", 0, len(free), False, ())]
-        text = self._definitions(len(product))
-        Circuit(into, fields, moved).show("right", text, seconds=self._seconds)
+        text = self._definitions(bool(cut))
+        Circuit(into, fields, moved).show("right", text, seconds=seconds)
 
-    def _definitions(self, width: int) -> str:
+    def _definitions(self, cut: bool) -> str:
         """Of `right`: that the value is the product in its place, or what stands in its place."""
         dtype, own = self._dtype, self._dtype.width - 1
         low, high = self._range()
+        width = sum(factor.width for factor in self._wide) if cut else self._all_bits
+        product = " ".join(
+            f"((_ zero_extend {width - factor.width}) factor{k})"
+            for k, factor in enumerate(self._factors)
+        )
+        magnitude = "cut" if cut else f"(bvmul {product} (_ bv1 {width}))"
         return f"""
-(define-fun magnitude () (_ BitVec {width}) product)
+(define-fun magnitude () (_ BitVec {width}) {magnitude})
 {rounding(width, dtype, saturate=True)}
 (define-fun low () (_ BitVec {own}) ((_ extract {own - 1} 0) value))
-(define-fun number () Bool (and (= nan #b0) (= infinite #b0)))
 (define-fun within () Bool
-  (ite (= zero #b1) (= product (_ bv0 {width}))
-    (and (bvuge product (_ bv{low} {width})) (bvule product (_ bv{high} {width})))))
+  (ite (= zero #b1) (= magnitude (_ bv0 {width}))
+    (and (bvuge magnitude (_ bv{low} {width})) (bvule magnitude (_ bv{high} {width})))))
 (define-fun signed () Bool (= ((_ extract {own} {own}) value) negative))
 (define-fun right () Bool
   (ite (= nan #b1) (= value (_ bv{dtype.quiet_nan} {dtype.width}))
     (ite (= infinite #b1) (and signed (= low (_ bv{dtype.infinity} {own})))
-      (=> within (and signed (rounded low))))))
+      (=> {"within" if cut else "true"} (and signed (rounded low))))))
 """
+
+    @property
+    def _all_bits(self) -> int:
+        return sum(factor.width for factor in self._factors)
 
     def _range(self) -> tuple[int, int]:
         """The least and the largest product that is not 0."""
