@@ -131,7 +131,7 @@ class ScaledLane:
         """Of `right`: that the value is the product in its place, or what stands in its place."""
         dtype, own = self._dtype, self._dtype.width - 1
         low, high = self._range()
-        width = sum(factor.width for factor in self._wide) if cut else self._all_bits
+        width = sum(factor.width for factor in (self._wide if cut else self._factors))
         product = " ".join(
             f"((_ zero_extend {width - factor.width}) factor{k})"
             for k, factor in enumerate(self._factors)
@@ -150,10 +150,6 @@ class ScaledLane:
     (ite (= infinite #b1) (and signed (= low (_ bv{dtype.infinity} {own})))
       (=> {"within" if cut else "true"} (and signed (rounded low))))))
 """
-
-    @property
-    def _all_bits(self) -> int:
-        return sum(factor.width for factor in self._factors)
 
     def _range(self) -> tuple[int, int]:
         """The least and the largest product that is not 0."""
@@ -184,7 +180,7 @@ class Products:
     def __init__(
         self, graph: Graph, ends: Sequence[int], factors: Sequence[Factor], seconds: float
     ) -> None:
-        self._graph, self._factors, self._seconds = graph, factors, seconds
+        self._graph, self._seconds = graph, seconds
         given = _random(factors)
         special = [bit for factor in factors for bit in (factor.nan, factor.infinite)]
         words = graph.values(special, given)
