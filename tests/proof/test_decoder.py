@@ -43,9 +43,11 @@ def outcomes(**parameters: Any) -> set[str]:
         SCALED,
         {"format": "e2m1fn_e4m3fn_t8_float32"},
         {"format": "e5m2_float32", "block": 8, "dtype": "bf16"},
-        {"format": "razer_e4m3fn_t8_float32", "dtype": "bf16"},
-        {"format": "nf4q6_float32_t8"},
-        {"format": "int4_u4_t8_float32_t0"},
+        pytest.param(
+            {"format": "razer_e4m3fn_t8_float32", "dtype": "bf16"}, marks=pytest.mark.slow
+        ),
+        pytest.param({"format": "nf4q6_float32_t8"}, marks=pytest.mark.slow),
+        pytest.param({"format": "int4_u4_t8_float32_t0"}, marks=pytest.mark.slow),
         {"format": "uint4_float32_uint4", "block": 8},
         {"format": "int8_e8m0_t8s4o4s2o4", "dtype": "bf16"},
     ],
@@ -88,7 +90,13 @@ FAULTS = {
 """Parts of the Verilog, and what stands in their place."""
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+SLOW = ("one lane has the code of another", "what is too large is infinite")
+"""Faults that are tried with the long tests: each is like another one."""
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(x, marks=pytest.mark.slow) if x in SLOW else x for x in FAULTS]
+)
 def test_a_fault_under_a_scale_is_refuted_by_an_input(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
