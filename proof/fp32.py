@@ -19,7 +19,7 @@ from axs6.hw.fp32.convert import Number, conversion_steps, rounding_steps
 from axs6.hw.fp32.multiply import MultiplySignificands, multiplication_steps
 from axs6.proof.block_dot import show_unit
 from axs6.proof.cores import Core, Statement, show_in_turn
-from axs6.proof.products import show_product
+from axs6.proof.products import show_fp32_product
 from axs6.proof.rounding import PLACE, rounding
 from axs6.proof.smt import Circuit
 
@@ -202,7 +202,7 @@ def multiplication(seconds: float) -> dict[str, Statement]:
 
     return {
         "the product of any two significands is exact": Statement(
-            exact, lambda: show_product(exact, seconds), _exact_product
+            exact, lambda: show_fp32_product(exact, seconds), _exact_product
         ),
         "sign, exponent, NaN and infinities of the product are those of IEEE 754": Statement(
             exact, show_fields, _exact_product

@@ -115,7 +115,8 @@ def mutants(
             # Not at registers: a fault of their clock cannot be simulated, others are their gates'.
             "t:* t:$*dff* %d",
             *("script list.ys", "opt_clean", f"rename {made.module} top", "write_json design.json"),
-            *(NO_FIRST_VALUES, "alumacc", f"techmap -map {CHAINS}", "techmap", *TO_GRAPH),
+            *(NO_FIRST_VALUES, "alumacc", "maccmap", f"techmap -map {CHAINS}", "techmap"),
+            *TO_GRAPH,
         ]
         run_yosys(folder, commands, f"mutants of {unit}", seconds)
         netlist = json.loads((folder / "design.json").read_text())

@@ -27,6 +27,7 @@ NO_FIRST_VALUES = "setattr -unset init w:*"
 
 OPERATORS_TO_GRAPH = (
     *(NO_FIRST_VALUES, "opt -full -keepdc", "memory_map", "opt_clean", "alumacc"),
+    "maccmap",
     *(f"techmap -map {CHAINS}", "opt -keepdc", "techmap", "opt -keepdc", *TO_GRAPH),
 )
 """Commands that turn operators and registers into a graph."""

@@ -16,7 +16,7 @@ from axs6.hw.verilog import Generated, generate
 from axs6.proof.aig import NEXT, UNDRIVEN, Graph
 from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
-from axs6.proof.items import item_of, numbers_of, one_item_each
+from axs6.proof.items import item_of, names_of, numbers_of, one_item_each
 from axs6.proof.netlists import Design, check_driven, mapped_design, verilog_design
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.steps import NotShownError, Proof, Subject
@@ -233,16 +233,21 @@ class UnitProof:
         try:
             step()
         except NotShownError as error:
-            return self._failed(name, text, design, str(error), time.perf_counter() - start)
+            seconds = time.perf_counter() - start
+            return self._failed(name, text, design, str(error), seconds, error.payload)
         return Claim(name, text, Outcome.PROVED, "proof", time.perf_counter() - start)
 
-    def _failed(self, name: str, text: str, design: Design, why: str, seconds: float) -> Claim:
-        """A claim of which a step failed: refuted if corner cases or random items differ."""
-        rng = np.random.default_rng(1)
-        for items in (
-            self._entry.corners(self._flat),
-            self._entry.random(self._flat, rng, RANDOM_ITEMS),
-        ):
+    def _failed(
+        self,
+        name: str,
+        text: str,
+        design: Design,
+        why: str,
+        seconds: float,
+        payload: int | None = None,
+    ) -> Claim:
+        """A claim of which a step failed: refuted if an input, which may be given, differs."""
+        for items in self._to_try(payload if self._alone else None):
             try:
                 differs = self._differs(design, items)
             except ToolError as error:
@@ -252,6 +257,13 @@ class UnitProof:
                 item = {key: values[which] for key, values in items.items()}
                 return Claim(name, text, Outcome.REFUTED, why, seconds, item)
         return Claim(name, text, Outcome.OPEN, why, seconds)
+
+    def _to_try(self, payload: int | None) -> Iterator[Items]:
+        """A payload if there is one, corner cases, then random items."""
+        if payload is not None:
+            yield item_of(names_of(payload), self.inputs)
+        yield self._entry.corners(self._flat)
+        yield self._entry.random(self._flat, np.random.default_rng(1), RANDOM_ITEMS)
 
     def _items_of(self, items: Mapping[str, Any], output: int) -> slice:
         """The items on which an output depends: one, or those of a vector."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.blocks import Blocks
 from axs6.golden.decode import decode
-from axs6.golden.formats import AXS6, FP32, BlockFormat, Float, Real
+from axs6.golden.formats import AXS6, FP32, BlockFormat, Float, Level, Real, Scale
 from axs6.golden.formats.catalog import AXS6_SCALE
 from axs6.golden.formats.floating import OUTPUT_DTYPES
 from axs6.golden.formats.modes import MODE_BLOCKS
@@ -61,7 +61,7 @@ def decoder_items(items: Fields, parameters: Parameters) -> Items:
     fmt, _ = block_format_of(parameters.get("format", AXS6), parameters["block"])
     dtype = OUTPUT_DTYPES[parameters["dtype"]]
     if parameters["blocks"] == "dense":
-        return {"values": decoded(items, fmt, dtype)}
+        return {"values": decoded(_with_nan(items, fmt), fmt, dtype)}
     if fmt.has_modes:
         blocks, error = read_packed(items, "", parameters["block"])
         return {"values": _patterns(blocks, dtype), "error": error.view(np.uint8)}
@@ -87,6 +87,26 @@ def _patterns(blocks: Blocks, dtype: Float) -> NDArray[Any]:
     return decode(blocks, kind).view(f"u{dtype.width // 8}")
 
 
+def _with_nan(items: Fields, fmt: BlockFormat) -> Items:
+    """Dense blocks with NaN in place of real scales that are no codes, if their format has it."""
+    found = dict(items)
+    for name, level in _levels(fmt).items():
+        scale = level.scale
+        if isinstance(scale, Real) and scale.nan_code is not None:
+            found[name] = np.where(_is_no_code(scale, items[name]), scale.nan_code, items[name])
+    return found
+
+
+def _levels(fmt: BlockFormat) -> dict[str, Level]:
+    """The level of each field with scales."""
+    return dict(zip([*outer_names(fmt), *scale_names(fmt)], fmt.levels[::-1], strict=True))
+
+
+def _is_no_code(scale: Scale, codes: NDArray[Any]) -> NDArray[np.bool_]:
+    number = scale.number(codes) if isinstance(scale, Real) else codes
+    return (number > scale.largest_code) & (number != scale.nan_code)
+
+
 def read_filled(items: Fields, fmt: BlockFormat) -> tuple[Items, NDArray[np.bool_]]:
     """Packed blocks of a format without modes, zeros where one is an error, and which are errors.
 
@@ -94,13 +114,11 @@ def read_filled(items: Fields, fmt: BlockFormat) -> tuple[Items, NDArray[np.bool
     """
     wrong = np.zeros(len(items["codes"]), bool)
     found = {}
-    levels = dict(zip([*outer_names(fmt), *scale_names(fmt)], fmt.levels[::-1], strict=True))
+    levels = _levels(fmt)
     for name, array in items.items():
         bad = array != 0
         if name in levels:
-            scale = levels[name].scale
-            number = scale.number(array) if isinstance(scale, Real) else array
-            bad = (number > scale.largest_code) & (number != scale.nan_code)
+            bad = _is_no_code(levels[name].scale, array)
         elif name == ZERO_POINT:
             bad = array >= 1 << fmt.element.width
         elif name == "codes":

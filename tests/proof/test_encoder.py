@@ -11,8 +11,8 @@ from axs6.hw.verilog import generate
 from axs6.proof.aig import Graph
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import UnitProof
-from axs6.proof.specifications import SPECIFICATIONS, Subject
-from axs6.proof.steps import NotShownError
+from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.steps import NotShownError, Subject
 
 COVERED = [
     name

@@ -8,6 +8,7 @@ import pytest
 from amaranth.hdl import Module
 
 from axs6.golden.check.exact import floats
+from axs6.golden.formats import BF16, FP32, Float
 from axs6.hw.core.pipeline import Step
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32 import add, convert, divide, multiply, quotient
@@ -229,21 +230,26 @@ def test_time_is_over_in_the_solver() -> None:
     assert ask(text, 0.2) is None
 
 
-@pytest.mark.parametrize("width", [3, 30])
-def test_what_is_rounded_is_what_the_exact_model_rounds(width: int) -> None:
+@pytest.mark.parametrize(
+    ("width", "dtype", "saturate"), [(3, FP32, False), (30, FP32, False), (30, BF16, True)]
+)
+def test_what_is_rounded_is_what_the_exact_model_rounds(
+    width: int, dtype: Float, saturate: bool
+) -> None:
     """Patterns beside the nearest one are not it; the exact model says which is."""
     magnitudes = [1, (1 << width) - 1, 1 << width - 1, 5, 0x12345677 & (1 << width) - 1]
     for magnitude in [0, *magnitudes]:
         for place in (-300, -200, -151, -150, -149, -140, -100, 0, 96, 97, 103, 125, 126, 200):
             exact = magnitude * Fraction(2) ** place
-            right = floats.round_to_float(exact, floats.FP32)
+            exact_dtype = floats.Format(dtype.exponent_bits, dtype.fraction_bits)
+            right = floats.round_to_float(exact, exact_dtype, saturate)
             for pattern in range(max(right - 1, 0), right + 2):
                 text = f"""{LOGIC}
 (define-fun magnitude () (_ BitVec {width}) (_ bv{magnitude} {width}))
 (define-fun place () (_ BitVec {PLACE}) (_ bv{place % (1 << PLACE)} {PLACE}))
-(declare-const found (_ BitVec 31))
-{rounding(width)}
-(assert (and (rounded found) (= found (_ bv{pattern} 31))))"""
+(declare-const found (_ BitVec {dtype.width - 1}))
+{rounding(width, dtype, saturate=saturate)}
+(assert (and (rounded found) (= found (_ bv{pattern} {dtype.width - 1}))))"""
                 assert bool(ask(text, 10)) == (pattern == right)
 
 

@@ -47,6 +47,10 @@ def proved(made: Mutants, number: int) -> bool:
         pytest.param("block_dot", {"format": "nvfp4"}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"block": 8, "view": "behaviour"}, marks=pytest.mark.slow),
         pytest.param("decoder", {"format": "mx9", "dtype": "bf16"}, marks=pytest.mark.slow),
+        pytest.param(
+            "decoder", {"format": "int4", "block": 8, "dtype": "bf16"}, marks=pytest.mark.slow
+        ),
+        pytest.param("decoder", {"format": "e2m1fn_e4m3fn_t8_float32"}, marks=pytest.mark.slow),
     ],
 )
 def test_no_mutant_that_differs_is_proved(unit: str, parameters: dict[str, Any]) -> None:
