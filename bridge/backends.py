@@ -1,5 +1,6 @@
 """Backends that compute products: emulation, simulated tile, golden model."""
 
+import logging
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,6 +27,9 @@ from axs6.torch.quantise import (
 
 if TYPE_CHECKING:
     from axs6.sim.tile import Tile
+
+
+_log = logging.getLogger("axs6")
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,9 +217,10 @@ class Golden(Backend):
 
 class Emulated(Backend):
     """The fastest of these backends that supports all formats of the options; all give the same
-    bits."""
+    bits. That it is the golden model, which is slow, is logged once."""
 
     def __init__(self, options: ProductOptions) -> None:
+        self._options, self._told = options, False
         plain = options.accumulator == FP32_SUMS
         self._anywhere: Backend = Golden(options)
         if plain and all(anywhere.multiplies(*pair) for pair in options.pairs):
@@ -225,7 +230,16 @@ class Emulated(Backend):
             self._on_cpu = Compiled(options)
 
     def _on(self, device: torch.device) -> Backend:
-        return self._on_cpu if has_kernels(device) else self._anywhere
+        chosen = self._on_cpu if has_kernels(device) else self._anywhere
+        if isinstance(chosen, Golden) and not self._told:
+            self._told = True
+            pairs = " and ".join(map(operands_name, self._options.pairs))
+            _log.warning(
+                "the golden model computes products of %s in the accumulator %s, slowly: on %s "
+                "nothing faster has them",
+                *(pairs, self._options.accumulator, device.type),
+            )
+        return chosen
 
     def prepare(
         self, x: Tensor, fmt: BlockFormat, name: str, scale: float | None = None

@@ -93,10 +93,13 @@ inline void join(const int32_t* top, const double* sums, int32_t* tops, double* 
     }
 }
 
-template <class Lane, bool FLOOR>
+// LONGER: terms that may have more bits than Real are read to within the last bit of it, which is far
+// below those that are kept.
+template <class Lane, bool FLOOR, bool LONGER = false>
 class AlignedSum {
 public:
     typedef Lane Real;
+    typedef std::conditional_t<LONGER, double, float> Column;
 
 private:
     typedef Vectors<Real> V;
@@ -116,9 +119,16 @@ private:
         return *reinterpret_cast<const At*>(from);
     }
 
-    static Values columns_at(const float* from) {
-        typedef float Some __attribute__((vector_size(4 * LANES)));
+    static Values columns_at(const Column* from) {
+        typedef Column Some __attribute__((vector_size(sizeof(Column) * LANES)));
         return __builtin_convertvector(get<Some>(from), Values);
+    }
+
+    static Values product(Values columns, Real own) {
+        if constexpr (LONGER)
+            return products_to_odd(columns, Values{} + own);
+        else
+            return columns * own;
     }
 
     template <class Vector>
@@ -147,9 +157,10 @@ private:
         }
     }
 
-    // The exact sums of the products of the lanes of a term.
+    // The sums of the products of the lanes of a term.
     template <int R>
-    void term(const Real* left, const float* columns, Values* sum) const {
+    void term(const Real* left, const Column* columns, Values* sum) const {
+        if constexpr (LONGER) return long_term<R>(left, columns, sum);
         for (int i = 0; i < R; ++i) sum[i] = Values{};
         for (int64_t l = 0; l < how_.term; ++l, left += R, columns += PANEL) {
             const Values x = columns_at(columns);
@@ -157,9 +168,17 @@ private:
         }
     }
 
+    template <int R>
+    void long_term(const Real* left, const Column* columns, Values* sum) const {
+        __int128 sums[R][LANES];
+        integer_products<R, LANES>(left, columns, how_.term, sums);
+        for (int i = 0; i < R; ++i)
+            for (int c = 0; c < LANES; ++c) sum[i][c] = to_odd(sums[i][c]);
+    }
+
     // Where a product of the lanes of a term is not 0: the sums, which are 0 somewhere, of squares.
     template <int R>
-    void products(const Real* left, const float* columns, Values* sum) const {
+    void products(const Real* left, const Column* columns, Values* sum) const {
         for (int i = 0; i < R; ++i) sum[i] = Values{};
         for (int64_t l = 0; l < how_.term; ++l, left += R, columns += PANEL) {
             const Values x = columns_at(columns);
@@ -177,7 +196,7 @@ private:
 
     // The sums of the lanes (first, last), for the columns from n on.
     template <int R>
-    void sum(const Group<Real, R>& left, const Group<float, PANEL>& columns, int64_t first,
+    void sum(const Group<Real, R>& left, const Group<Column, PANEL>& columns, int64_t first,
              int64_t last, int n, const float (*total)[PANEL], int32_t (*tops)[PANEL],
              double (*sums)[PANEL]) {
         Values* values = values_.data();
@@ -228,12 +247,12 @@ private:
                 Wholes whole[R] = {};
                 if (how_.term == 1) {
                     const Real* row = left.lanes + l * R;
-                    const float* column = columns.lanes + l * PANEL + n;
+                    const Column* column = columns.lanes + l * PANEL + n;
 #pragma GCC unroll 4
                     for (int64_t j = 0; j < each; ++j, row += R, column += PANEL) {
                         const Values x = columns_at(column);
                         for (int i = 0; i < R; ++i)
-                            whole[i] += V::template whole<FLOOR>(x * row[i] * powers[i]);
+                            whole[i] += V::template whole<FLOOR>(product(x, row[i]) * powers[i]);
                     }
                 } else {
                     const int64_t end = std::min(t + how_.chunk, t + part() / how_.term);
@@ -261,7 +280,7 @@ public:
           values_(how.term == 1 ? 0 : how.reduction / how.term * TILE_ROWS) {}
 
     template <int R>
-    bool add(const Group<Real, R>& left, const Group<float, PANEL>& columns, int64_t first,
+    bool add(const Group<Real, R>& left, const Group<Column, PANEL>& columns, int64_t first,
              int64_t last, float (*total)[PANEL]) {
         const int64_t each = how_.groups == 1 ? last - first : how_.reduction / how_.groups;
         alignas(64) int32_t tops[R][PANEL];

@@ -79,12 +79,36 @@ inline double lost_in(double a, double b, double sum) {
     return (a - (sum - part)) + (b - part);
 }
 
+// A number that is nearest to x + lost, with 1 as its last bit where `lost` is not 0.
+inline double odd(double x, double lost) {
+    uint64_t bits = bits_of<uint64_t>(x);
+    bits -= ((lost < 0) & (x > 0)) | ((lost > 0) & (x < 0));
+    return bits_of<double>(bits | ((lost < 0) | (lost > 0)));
+}
+
 // a + b to within the last bit of float64, which is 1 where bits are lost.
 inline double sum_to_odd(double a, double b) {
-    const double sum = a + b, lost = lost_in(a, b, sum);
-    uint64_t bits = bits_of<uint64_t>(sum);
-    bits -= ((lost < 0) & (sum > 0)) | ((lost > 0) & (sum < 0));
-    return bits_of<double>(bits | ((lost < 0) | (lost > 0)));
+    const double sum = a + b;
+    return odd(sum, lost_in(a, b, sum));
+}
+
+// a * b to within the last bit of float64, which is 1 where bits are lost.
+inline double product_to_odd(double a, double b) {
+    const double product = a * b;
+    return odd(product, std::fma(a, b, -product));
+}
+
+// An integer to within the last bit of float64, which is 1 where bits are lost.
+inline double to_odd(__int128 x) {
+    const bool negative = x < 0;
+    const unsigned __int128 magnitude = negative ? -static_cast<unsigned __int128>(x) : x;
+    const auto upper = static_cast<uint64_t>(magnitude >> 64), lower = static_cast<uint64_t>(magnitude);
+    const int width = upper ? 128 - __builtin_clzll(upper) : lower ? 64 - __builtin_clzll(lower) : 0;
+    const int shift = std::max(width - 53, 0);
+    const auto kept = static_cast<uint64_t>(magnitude >> shift);
+    const bool inexact = (static_cast<unsigned __int128>(kept) << shift) != magnitude;
+    const double value = static_cast<double>(static_cast<int64_t>(kept | inexact)) * power(shift);
+    return negative ? -value : value;
 }
 
 inline int64_t groups(int64_t count, int64_t size) { return (count + size - 1) / size; }

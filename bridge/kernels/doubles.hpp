@@ -44,15 +44,7 @@ inline float wide_dot(const float* a, const float* b, int64_t count, double fact
         else
             special += static_cast<double>(a[i]) * b[i];
     if (special != 0) return static_cast<float>(special * factor);
-    const bool negative = sum < 0;
-    unsigned __int128 magnitude = negative ? -sum : sum;
-    int shift = 0;
-    while (magnitude >> (DOUBLE_BITS + shift)) ++shift;
-    // What is dropped shows in the last bit, which is far below FP32's.
-    const auto kept = static_cast<uint64_t>(magnitude >> shift);
-    const bool inexact = (static_cast<unsigned __int128>(kept) << shift) != magnitude;
-    const double value = std::ldexp(static_cast<double>(kept | inexact), shift);
-    return static_cast<float>((negative ? -value : value) * factor);
+    return static_cast<float>(to_odd(sum) * factor);  // the last bit is far below FP32's
 }
 
 struct DoubleProduct {

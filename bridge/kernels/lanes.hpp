@@ -123,6 +123,7 @@ inline int32_t sum_of<int8_t>(const int8_t* lanes, int64_t count) {
 
 inline Doubles truncated(Doubles x) { return _mm512_roundscale_pd(x, TRUNCATE); }
 inline Doubles floored(Doubles x) { return _mm512_roundscale_pd(x, DOWN); }
+inline Doubles fused(Doubles x, Doubles y, Doubles z) { return _mm512_fmadd_pd(x, y, z); }
 
 #elif defined(__AVX2__) && defined(__FMA__)
 
@@ -133,6 +134,7 @@ inline Ints step<int16_t>(Ints sum, Ints right, int32_t left) {
 
 inline Doubles truncated(Doubles x) { return _mm256_round_pd(x, TRUNCATE); }
 inline Doubles floored(Doubles x) { return _mm256_round_pd(x, DOWN); }
+inline Doubles fused(Doubles x, Doubles y, Doubles z) { return _mm256_fmadd_pd(x, y, z); }
 
 #else
 
@@ -152,6 +154,20 @@ inline Doubles floored(Doubles x) {
     return x;
 }
 
+inline Doubles fused(Doubles x, Doubles y, Doubles z) {
+    for (int i = 0; i < DOUBLES; ++i) z[i] = std::fma(x[i], y[i], z[i]);
+    return z;
+}
+
 #endif
+
+// Products of numbers to within the last bit of float64, which is 1 where bits are lost.
+inline Doubles products_to_odd(Doubles x, Doubles y) {
+    typedef int64_t Longs __attribute__((vector_size(4 * W)));
+    const Doubles product = x * y, lost = fused(x, y, -product);
+    const Longs above = lost > 0, below = lost < 0, positive = product > 0, negative = product < 0;
+    const Longs bits = (Longs)product + ((below & positive) | (above & negative));
+    return (Doubles)(bits | ((above | below) & 1));
+}
 
 }  // namespace axs6

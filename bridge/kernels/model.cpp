@@ -15,8 +15,9 @@ namespace {
 
 enum LaneKind : int32_t { INT8, INT16, BF16, FLOAT32 };
 
-// Sums of steps: aligned ones by the type of their terms, and others.
-enum SumKind : int32_t { FLOATS, WIDE, EXACT, PAIRS };
+// Sums of steps: aligned ones by the type of their terms, and others. Then those whose products of
+// lanes may have more bits than float64.
+enum SumKind : int32_t { FLOATS, WIDE, EXACT, PAIRS, LONGER_ALIGNED, LONGER_EXACT, LONGER_PAIRS };
 
 // run(a lane of the kind).
 template <class Run>
@@ -156,7 +157,7 @@ void multiply_tiles(const Operands& o, const Shape& s, int bits, bool powers, fl
 struct SteppedOperands {
     Side a, b;
     const float *a_outer, *b_outer;
-    Group<float, PANEL> right;
+    Panelled right;
 };
 
 Side matrix(const Side& x, int64_t rows, int64_t g) {
@@ -175,7 +176,7 @@ void multiply_stepped(const SteppedOperands& o, const Accumulator& how, const Sh
               const SteppedProduct<Sum> product{
                   matrix(o.a, s.rows, g),
                   matrix(o.b, s.columns, g),
-                  o.right.at(g * panels, length, s.blocks),
+                  Group<typename Sum::Column, PANEL>::of(o.right).at(g * panels, length, s.blocks),
                   how,
                   {divisor, o.a_outer ? o.a_outer + g * s.rows : nullptr,
                    o.b_outer ? o.b_outer + g * s.columns : nullptr, nullptr, s.columns},
@@ -186,11 +187,20 @@ void multiply_stepped(const SteppedOperands& o, const Accumulator& how, const Sh
           });
 }
 
-template <class Real>
+template <class Real, bool LONGER = false>
 void multiply_aligned(const SteppedOperands& o, const Accumulator& how, const Shape& s, float divisor,
                       float* y) {
-    if (how.floor) return multiply_stepped<AlignedSum<Real, true>>(o, how, s, divisor, y);
-    multiply_stepped<AlignedSum<Real, false>>(o, how, s, divisor, y);
+    if (how.floor) return multiply_stepped<AlignedSum<Real, true, LONGER>>(o, how, s, divisor, y);
+    multiply_stepped<AlignedSum<Real, false, LONGER>>(o, how, s, divisor, y);
+}
+
+template <class Column>
+void pack_stepped_panels(const Side& x, const Panelled& out, const Accumulator& how, const Shape& s) {
+    const int64_t panels = groups(s.columns, PANEL), length = s.blocks * s.block;
+    const auto all = Group<Column, PANEL>::of(out);
+    pack(s, [&](int64_t g, int64_t panel) {
+        pack_stepped(matrix(x, s.columns, g), all.at(g * panels, length, s.blocks), how, panel);
+    });
 }
 
 }  // namespace
@@ -296,12 +306,9 @@ int64_t axs6_encode_multiply(const Format* f, const uint32_t* x, int64_t length,
     return bad;
 }
 
-void axs6_pack_stepped(const Side* x, const Group<float, PANEL>* out, const Accumulator* how,
-                       const Shape* s) {
-    const int64_t panels = groups(s->columns, PANEL), length = s->blocks * s->block;
-    pack(*s, [&](int64_t g, int64_t panel) {
-        pack_stepped(matrix(*x, s->columns, g), out->at(g * panels, length, s->blocks), *how, panel);
-    });
+void axs6_pack_stepped(const Side* x, const Panelled* out, const Accumulator* how, const Shape* s) {
+    if (how->longer) return pack_stepped_panels<double>(*x, *out, *how, *s);
+    pack_stepped_panels<float>(*x, *out, *how, *s);
 }
 
 void axs6_multiply_stepped(const SteppedOperands* o, const Accumulator* how, const Shape* s,
@@ -309,8 +316,11 @@ void axs6_multiply_stepped(const SteppedOperands* o, const Accumulator* how, con
     switch (kind) {
         case FLOATS: return multiply_aligned<float>(*o, *how, *s, divisor, y);
         case WIDE: return multiply_aligned<double>(*o, *how, *s, divisor, y);
-        case EXACT: return multiply_stepped<ExactSum>(*o, *how, *s, divisor, y);
-        case PAIRS: return multiply_stepped<PairwiseSum>(*o, *how, *s, divisor, y);
+        case EXACT: return multiply_stepped<ExactSum<false>>(*o, *how, *s, divisor, y);
+        case PAIRS: return multiply_stepped<PairwiseSum<false>>(*o, *how, *s, divisor, y);
+        case LONGER_ALIGNED: return multiply_aligned<double, true>(*o, *how, *s, divisor, y);
+        case LONGER_EXACT: return multiply_stepped<ExactSum<true>>(*o, *how, *s, divisor, y);
+        case LONGER_PAIRS: return multiply_stepped<PairwiseSum<true>>(*o, *how, *s, divisor, y);
     }
 }
 }

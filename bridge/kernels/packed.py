@@ -227,7 +227,11 @@ def _factor(scale: Exponent | Integer | Real, codes: NDArray[Any]) -> NDArray[np
 
 
 def packs(fmt: BlockFormat) -> bool:
-    """Whether the kernels hold a format: each block of it has one factor, each row one scale."""
+    """Whether the kernels hold a format: each block of it has one factor, each row one scale, and
+    FP32 holds its integers."""
+    integers = fmt.element.integers
+    if (integers != integers.astype(np.float32)).any():
+        return False
     apart = [x for x in fmt.blocked if not isinstance(x.scale, Shift) and x.group != fmt.block]
     outer = [x.scale for x in fmt.outer]
     whole = all(isinstance(x, Real) for x in outer) and len(outer) <= 1

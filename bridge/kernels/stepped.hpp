@@ -28,6 +28,7 @@ struct Accumulator {
     int32_t reach;            // how far the exponent of an accumulator that counts may be below
     int32_t highest;          // the largest exponent of a step whose terms are all below 2^128
     int32_t kept;             // whether lanes that are no numbers stay among the others
+    int32_t longer;           // whether products of lanes may have more bits than float64
     uint32_t nan;
     double largest;           // of the output
     double normal;            // the smallest result, in pairwise sums, that is not made 0
@@ -35,6 +36,13 @@ struct Accumulator {
 
 constexpr int8_t NO_FIELD = -64;  // of a zero that does not count; fields are below 63
 constexpr int TILE_ROWS = 4;
+
+// What the products by steps read of the right operand.
+struct Panelled {
+    void* lanes;
+    int32_t *fields, *scales;
+    uint8_t* special;
+};
 
 // 2^exponent, or what is nearest to it within 2^-900 and 2^900.
 inline double near_power(int64_t exponent) {
@@ -52,8 +60,9 @@ struct Side {
 
     int64_t length() const { return blocks * block; }
 
-    float value(int64_t row, int64_t lane) const {
-        return lanes[row * length() + lane] * significands[row * blocks + lane / block];
+    double value(int64_t row, int64_t lane) const {
+        return static_cast<double>(lanes[row * length() + lane]) *
+               significands[row * blocks + lane / block];
     }
 
     int32_t exponent(int64_t row, int64_t lane) const {
@@ -81,6 +90,10 @@ struct Group {
                 scales + group * blocks * N, special + group * blocks};
     }
 
+    static Group of(const Panelled& x) {
+        return {static_cast<Real*>(x.lanes), x.fields, x.scales, x.special};
+    }
+
     static int64_t place(int64_t lane, const Accumulator& how) {
         if (how.groups == 1) return lane;
         const int64_t own = lane % how.reduction, each = how.reduction / how.groups;
@@ -93,17 +106,32 @@ struct Group {
         for (int64_t k = 0; k < x.blocks; ++k) {
             const bool there = row < x.rows;
             scales[k * N + i] = there ? x.exponents[row * x.blocks + k] : 0;
-            const float significand = there ? x.significands[row * x.blocks + k] : 0;
+            const Real significand = there ? x.significands[row * x.blocks + k] : 0;
             for (int64_t lane = k * x.block; lane < (k + 1) * x.block; ++lane) {
-                float own = there ? x.lanes[row * x.length() + lane] : 0, value = own * significand;
+                float own = there ? x.lanes[row * x.length() + lane] : 0;
+                Real value = own * significand;
                 if (!std::isfinite(value) && !how.kept) value = own = 0, special[k] = 1;
                 const int64_t to = place(lane, how);
+                if (value == 0 && !how.zeros) own = 0;  // under a scale of 0 too
                 lanes[to * N + i] = value;
                 bytes[(to / 4 * N + i) * 4 + to % 4] = x.field(own, how.zeros);
             }
         }
     }
 };
+
+// The exact sums of products of some lanes, integers, for R rows and the first C columns of a panel.
+template <int R, int C>
+inline void integer_products(const double* left, const double* columns, int64_t lanes,
+                             __int128 (*sums)[C]) {
+    for (int i = 0; i < R; ++i) std::fill_n(sums[i], C, 0);
+    for (int64_t l = 0; l < lanes; ++l, left += R, columns += PANEL)
+        for (int i = 0; i < R; ++i) {
+            const auto own = static_cast<int64_t>(left[i]);
+            for (int c = 0; c < C; ++c)
+                sums[i][c] += static_cast<__int128>(own) * static_cast<int64_t>(columns[c]);
+        }
+}
 
 // Values that `whole` makes integers of, in units of so many bits below their leading one; this is
 // taken for 2^emin where it is less.
@@ -140,14 +168,15 @@ inline void replace(const Accumulator& how, double* x, float* total) {
     }
 }
 
-// Sum: Real, the type of lanes on the left; add<R>(left, columns, first, last, total), the accumulators
+// Sum: Real and Column, the types of lanes on the left and on the right; add<R>(left, columns, first, last, total), the accumulators
 // after the lanes of a step, and whether a term may be infinite.
 template <class Sum>
 struct SteppedProduct {
     typedef typename Sum::Real Real;
+    typedef Group<typename Sum::Column, PANEL> Columns;
 
     Side a, b;
-    Group<float, PANEL> right;
+    Columns right;
     Accumulator how;
     Finish finish;
     float* y;  // (a.rows, b.rows)
@@ -156,14 +185,19 @@ struct SteppedProduct {
     float special(int64_t row, int64_t column, int64_t first, int64_t last) const {
         float sum = 0;
         for (int64_t lane = first; lane < last; lane += how.term) {
+            __int128 integer = 0;
             double term = 0;
             for (int64_t l = lane; l < lane + how.term; ++l) {
-                const float left = a.value(row, l), right = b.value(column, l);
-                if (std::isfinite(left) && std::isfinite(right))
-                    term += static_cast<double>(left) * right;
+                const double left = a.value(row, l), right = b.value(column, l);
+                if (!(std::isfinite(left) && std::isfinite(right)))
+                    sum += static_cast<float>(left * right);
+                else if (how.term == 1)
+                    term = product_to_odd(left, right);
                 else
-                    sum += left * right;
+                    integer += static_cast<__int128>(static_cast<int64_t>(left)) *
+                               static_cast<int64_t>(right);
             }
+            if (how.term > 1) term = to_odd(integer);
             term *= near_power(a.exponent(row, lane) + b.exponent(column, lane) + how.offset);
             if (how.sum_fraction && std::fabs(term) >= power(128))
                 sum += std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(term));
@@ -180,7 +214,7 @@ struct SteppedProduct {
     // R rows, from `row` on and `count` of them there, by a panel.
     template <int R>
     void tile(const Group<Real, R>& left, int64_t row, int64_t count, int64_t panel, Sum& sum) const {
-        const Group<float, PANEL> columns = right.at(panel, a.length(), a.blocks);
+        const Columns columns = right.at(panel, a.length(), a.blocks);
         const int64_t width = std::min<int64_t>(PANEL, b.rows - panel * PANEL);
         alignas(64) float total[R][PANEL] = {}, promoted[R][PANEL] = {};
         int64_t number = 0;
@@ -266,7 +300,8 @@ struct SteppedProduct {
 };
 
 // The right operand, by panels.
-inline void pack_stepped(const Side& x, const Group<float, PANEL>& out, const Accumulator& how,
+template <class Column>
+inline void pack_stepped(const Side& x, const Group<Column, PANEL>& out, const Accumulator& how,
                          int64_t panel) {
     const auto group = out.at(panel, x.length(), x.blocks);
     for (int64_t i = 0; i < PANEL; ++i) group.put(x, panel * PANEL + i, i, how);

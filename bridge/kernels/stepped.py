@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from axs6.golden import fp32
 from axs6.golden.accumulator import Accumulator, Alignment
-from axs6.golden.formats import FP32, BlockFormat, Exponent, Real
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Integer, Real
 from axs6.golden.operands import IntegerForm
 from axs6.golden.rounding import Rounding
 from axs6.golden.sums import NOTHING
@@ -36,8 +36,14 @@ NARROW_BITS = 80
 EXACT_BITS = 94
 """Maximum bits of exact sums, which are two float64 numbers."""
 
+LONGER_BITS = 126
+"""Maximum bits of exact sums, which are integers of 128 bits."""
+
+LONGER_KEPT_BITS = 51
+"""Maximum bits that are kept of terms that float64 rounds: two of it lie below them."""
+
 EXPONENT_MAX = 900
-"""Largest magnitude of exponents of products that are not aligned, in float64."""
+"""Largest magnitude of exponents of products that float64 has as they are."""
 
 WITHOUT_LIMIT = 1 << 30
 """Stands for a limit that no exponent reaches."""
@@ -56,6 +62,14 @@ class SumKind(IntEnum):
     WIDE = 1
     EXACT = 2
     PAIRS = 3
+    LONGER_ALIGNED = 4
+    LONGER_EXACT = 5
+    LONGER_PAIRS = 6
+
+    @property
+    def longer(self) -> bool:
+        """Whether products of lanes may have more bits than float64."""
+        return self >= SumKind.LONGER_ALIGNED
 
 
 class Steps(ctypes.Structure):
@@ -69,6 +83,7 @@ class Steps(ctypes.Structure):
                 *("canceled", "least"),
                 *("fused", "output_fraction", "output_emin", "truncate", "minus_zero", "promote"),
                 *("scaled", "narrow", "sum_fraction", "groups", "reach", "highest", "kept"),
+                *("longer",),
             )
         ),
         ("nan", c_uint32),
@@ -128,26 +143,54 @@ def steps(a: BlockFormat, b: BlockFormat, accumulator: Accumulator) -> tuple[Ste
 
 
 def _kind(terms: Terms) -> SumKind | None:
-    accumulator, bits = terms.accumulator, terms.bound.bit_length()
-    if accumulator.pairwise or (accumulator.fused and accumulator.fraction is None):
-        highest = bits + terms.offset + terms.largest_exponent
-        if terms.offset < -EXPONENT_MAX or highest > EXPONENT_MAX:
+    accumulator = terms.accumulator
+    if accumulator.pairwise:
+        nearest = accumulator.rounding is Rounding.NEAREST
+        if accumulator.output != FP32 or not nearest or not _has_exponents(terms):
             return None
-        if not all(_fits(replace(x, apart=True)) for x in (terms.a, terms.b)):
+        return _by_length(terms, SumKind.PAIRS, SumKind.LONGER_PAIRS)
+    if accumulator.fused and accumulator.fraction is None:
+        if terms.step > 1 or not _has_exponents(terms):
             return None
-        if accumulator.pairwise:
-            nearest = accumulator.rounding is Rounding.NEAREST
-            return SumKind.PAIRS if accumulator.output == FP32 and nearest else None
-        return SumKind.EXACT if terms.step == 1 and bits <= EXACT_BITS else None
-    groups = accumulator.groups
+        return _by_length(terms, SumKind.EXACT, SumKind.LONGER_EXACT)
+    return _aligned_kind(terms)
+
+
+def _by_length(terms: Terms, short: SumKind, longer: SumKind) -> SumKind | None:
+    """The kind of sums that are not aligned, for products that float64 holds and for others."""
+    exact, bits = short is SumKind.EXACT, terms.bound.bit_length()
+    forms = [replace(x, apart=True) for x in (terms.a, terms.b)]
+    if all(map(_fits, forms)) and not (exact and bits > EXACT_BITS):
+        return short
+    return longer if all(map(_fits_apart, forms)) and not (exact and bits > LONGER_BITS) else None
+
+
+def _has_exponents(terms: Terms) -> bool:
+    """Whether float64 has the exponents of all terms."""
+    highest = terms.bound.bit_length() + terms.offset + terms.largest_exponent
+    return terms.offset >= -EXPONENT_MAX and highest <= EXPONENT_MAX
+
+
+def _aligned_kind(terms: Terms) -> SumKind | None:
+    accumulator, bits, groups = (
+        terms.accumulator,
+        terms.bound.bit_length(),
+        terms.accumulator.groups,
+    )
     if terms.reduction // groups % WORD_LANES or (groups > 1 and terms.block % terms.reduction):
         return None
     if accumulator.fraction is None and terms.step > 1:
         return None
     if accumulator.fraction is not None and terms.lanes > 1 and terms.lanes % WORD_LANES:
         return None
-    if max(terms.aligned_bits, bits) > FLOAT_BITS or not all(map(_fits, (terms.a, terms.b))):
+    if terms.aligned_bits > FLOAT_BITS:
         return None
+    forms = (terms.a, terms.b)
+    if bits > FLOAT_BITS or not all(map(_fits, forms)):
+        kept = accumulator.fraction is None or _kept_bits(terms) <= LONGER_KEPT_BITS
+        single = terms.lanes == 1 or bits <= LONGER_BITS
+        longer = kept and single and _has_exponents(terms) and all(map(_fits_apart, forms))
+        return SumKind.LONGER_ALIGNED if longer else None
     wide = bits > FLOAT32_BITS or _kept_bits(terms) > 31
     return SumKind.WIDE if wide else SumKind.FLOATS
 
@@ -167,7 +210,8 @@ def _described(terms: Terms, kind: SumKind) -> Steps:
     accumulator, bits = terms.accumulator, terms.bound.bit_length()
     output = accumulator.output
     assert output is not None
-    unaligned = kind in (SumKind.EXACT, SumKind.PAIRS)
+    exact = (SumKind.EXACT, SumKind.LONGER_EXACT)
+    unaligned = accumulator.pairwise or kind in exact
     floor = accumulator.alignment is Alignment.FLOOR
     lanes = 1 if unaligned else terms.lanes
     part = min(terms.block, terms.reduction // accumulator.groups) // lanes
@@ -197,6 +241,7 @@ def _described(terms: Terms, kind: SumKind) -> Steps:
         reach=WITHOUT_LIMIT if accumulator.reach is None else accumulator.reach,
         highest=WITHOUT_LIMIT if finite else FP32.bias + 1 + terms.point - bits,
         kept=accumulator.pairwise,
+        longer=kind.longer,
         nan=accumulator.nan,
         largest=float(output.largest),
         normal=0 if accumulator.flush is None else 2.0**output.emin,
@@ -239,6 +284,24 @@ def _fits(form: IntegerForm) -> bool:
         form.bound.bit_length() <= FLOAT32_BITS
         and fields <= FIELD_MAX
         and form.bound.bit_length() + fields <= PRODUCT_BITS // 2
+        and not (floats and fmt.shifts)
+    )
+
+
+def _fits_apart(form: IntegerForm) -> bool:
+    """Whether FP32 holds significands of scales, as it does elements, and a byte exponents."""
+    fmt, fields = form.format, int(form.fields.max())
+    significand = 1
+    for level in form.levels:
+        scale = level.scale
+        if isinstance(scale, Real):
+            significand *= (2 << scale.dtype.fraction_bits) - 1
+        elif isinstance(scale, Integer):
+            significand *= scale.largest_code
+    floats = form.apart and not fmt.element.fixed
+    return (
+        significand.bit_length() <= FLOAT32_BITS
+        and fields <= FIELD_MAX
         and not (floats and fmt.shifts)
     )
 
@@ -304,7 +367,7 @@ def _arrays(x: Packed, form: IntegerForm, flush: int | None) -> Arrays:
         elif isinstance(scale, Real):
             values = np.ldexp(x.factors, -x.layout.offset)
             _, above = np.frexp(np.nan_to_num(values))
-            exponents += np.maximum(above - 1 - scale.dtype.emin, 0)
+            exponents += np.where(values == 0, 0, np.maximum(above - 1 - scale.dtype.emin, 0))
     significands = np.ldexp(x.factors, -(exponents + unit)).astype(np.float32)
     return lanes, exponents, significands
 
@@ -314,13 +377,17 @@ def _right(
 ) -> tuple[Arrays, Arrays]:
     """The arrays of the right operand, and its panels; cached, since weights are reused."""
     dealt = accumulator.groups, description.reduction if accumulator.groups > 1 else 0
-    key = (description.zeros, description.kept, *dealt, accumulator.flush, form.apart, form.scaled)
+    needed = description.zeros, description.kept, description.longer
+    key = (*needed, *dealt, accumulator.flush, form.apart, form.scaled)
     if key not in x.stepped:
         arrays = _arrays(x, form, accumulator.flush)
         side = Side.of(x, form, arrays)
         panels, length = -(-shape.columns // PANEL), shape.blocks * shape.block
         out = (
-            np.empty((shape.batches, panels, length, PANEL), np.float32),
+            np.empty(
+                (shape.batches, panels, length, PANEL),
+                np.float64 if description.longer else np.float32,
+            ),
             np.empty((shape.batches, panels, length // WORD_LANES, PANEL), np.int32),
             np.empty((shape.batches, panels, shape.blocks, PANEL), np.int32),
             np.zeros((shape.batches, panels, shape.blocks), np.uint8),

@@ -29,6 +29,7 @@ from axs6.golden.formats import (
 
 E4M3 = Float(4, 3, Specials.NAN)
 E5M2 = Float(5, 2)
+E4M3FNUZ, E5M2FNUZ = Float(4, 3, Specials.FNUZ), Float(5, 2, Specials.FNUZ)
 E2M1 = Float(2, 1, Specials.NONE)
 INT8, INT4 = block_format("int8").element, block_format("int4").element
 
@@ -273,6 +274,10 @@ ONNX_LAYOUTS = (
     _onnx("onnx-fp8-blocks", E4M3, "F8_E4M3", ScalePart((ONNX_SCALE,), NUMBERS, 1, 128)),
     _onnx("onnx-fp8-tensor-e5m2", E5M2, "F8_E5M2", _ONNX_TENSOR),
     _onnx("onnx-fp8-channel-e5m2", E5M2, "F8_E5M2", _ONNX_CHANNEL),
+    _onnx("onnx-fp8-tensor-e4m3fnuz", E4M3FNUZ, "F8_E4M3FNUZ", _ONNX_TENSOR),
+    _onnx("onnx-fp8-channel-e4m3fnuz", E4M3FNUZ, "F8_E4M3FNUZ", _ONNX_CHANNEL),
+    _onnx("onnx-fp8-tensor-e5m2fnuz", E5M2FNUZ, "F8_E5M2FNUZ", _ONNX_TENSOR),
+    _onnx("onnx-fp8-channel-e5m2fnuz", E5M2FNUZ, "F8_E5M2FNUZ", _ONNX_CHANNEL),
     _onnx("onnx-int8-tensor", INT8, "I8", _ONNX_TENSOR),
     _onnx("onnx-int8-channel", INT8, "I8", _ONNX_CHANNEL),
     _onnx("onnx-int8-blocks", INT8, "I8", _ONNX_BLOCKS),

@@ -15,7 +15,9 @@ from axs6.damaged import DAMAGED
 from axs6.files.checkpoints.layouts import (
     E2M1,
     E4M3,
+    E4M3FNUZ,
     E5M2,
+    E5M2FNUZ,
     FP8,
     INT4,
     INT8,
@@ -50,12 +52,22 @@ DTYPES_OF = {
     "COMPLEX64": "C64",
     "FLOAT8E4M3FN": "F8_E4M3",
     "FLOAT8E5M2": "F8_E5M2",
+    "FLOAT8E4M3FNUZ": "F8_E4M3FNUZ",
+    "FLOAT8E5M2FNUZ": "F8_E5M2FNUZ",
     "FLOAT8E8M0": "F8_E8M0",
     "FLOAT4E2M1": "F4",
 }
 """Dtypes, as safetensors name them, of ONNX's types; I4 is ONNX's alone."""
 
-ELEMENTS = {"F4": E2M1, "F8_E4M3": E4M3, "F8_E5M2": E5M2, "I8": INT8, "I4": INT4}
+ELEMENTS = {
+    "F4": E2M1,
+    "F8_E4M3": E4M3,
+    "F8_E5M2": E5M2,
+    "F8_E4M3FNUZ": E4M3FNUZ,
+    "F8_E5M2FNUZ": E5M2FNUZ,
+    "I8": INT8,
+    "I4": INT4,
+}
 """Elements by the dtypes of their codes."""
 
 _SCALES = {**NUMBERS, "F8_E8M0": POWER}

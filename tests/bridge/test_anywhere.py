@@ -187,6 +187,18 @@ def test_scales_that_are_given_and_empty_tensors(device: torch.device) -> None:
             assert fake_quantise(torch.zeros(shape, device=device), "int8").shape == shape
 
 
+def test_that_the_golden_model_computes_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    options = ProductOptions.of(format="mx9", accumulator="paper,promote=7")
+    backend = backend_of(options)
+    with kernels.use(None):
+        for _ in range(2):
+            backend.prepare(torch.ones(1, 1, 8), options.weights, "x")
+    assert caplog.messages == [
+        "the golden model computes products of mx9 in the accumulator paper,promote=7, slowly: "
+        "on cpu nothing faster has them"
+    ]
+
+
 def test_the_way_that_takes_the_formats_is_chosen() -> None:
     def way(**chosen: Any) -> type:
         options = ProductOptions.of(**chosen)

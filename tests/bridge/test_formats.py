@@ -83,6 +83,17 @@ def test_the_products_of_deepseek(same: Same) -> None:
         convert(layer, format="mxfp8_e4m3", accumulator="hopper_fp8_scaled")
 
 
+@pytest.mark.parametrize("name", ["fp8_block", "nf4", "nf4q6"])
+def test_products_of_matrix_cores_under_fp32_scales(
+    name: str, same: Same, caplog: pytest.LogCaptureFixture
+) -> None:
+    chosen = {"format": name, "accumulator": "cdna3"}
+    options = ProductOptions.of(**chosen)
+    layer, x = nn.Linear(130, 5), torch.randn(3, 130)
+    assert same(convert(layer, **chosen)(x), golden(x, layer.weight, options) + layer.bias)
+    assert bool(caplog.messages) == (kernels.chosen() is None)
+
+
 def test_a_scale_of_the_tensor_is_one_for_all_matrices(same: Same) -> None:
     a, b = torch.randn(2, 3, 40) * torch.tensor([1.0, 50.0]).view(2, 1, 1), torch.randn(2, 4, 40)
     left, right = (axs6.encode(x.numpy(), "int8") for x in (a, b))

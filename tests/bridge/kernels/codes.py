@@ -8,6 +8,63 @@ from axs6.golden.formats import BlockFormat
 FP32_ONE = 0x3F800000
 
 
+def operand_of_scales(fmt: BlockFormat, rows: int, seed: int) -> Blocks:
+    """Rows of numbers under FP32 scales of blocks with all their bits, near, far and tiny.
+
+    In every other row, lanes cancel to 0 or to one of them. In the last rows of seeds 0 and 1,
+    large scales meet scales of 0.
+    """
+    element, rng = fmt.element, np.random.default_rng(seed)
+    shape = (rows, 8, fmt.block)
+    numbers = np.flatnonzero(~element.nan_codes & (element.infinite_codes == 0))
+    codes = numbers[rng.integers(0, numbers.size, shape)]
+    largest = np.abs(element.integers[numbers]) == element.largest_integer
+    ends = [*numbers[largest], element.zero_code]
+    few = rng.choice(np.array(ends), shape)
+    codes = np.where(np.arange(rows)[:, None, None] % 2, few, codes)
+    middle = np.array([127, 120, 60, 130, 3])[np.arange(rows) % 5, None]
+    exponents = np.maximum(middle + rng.integers(-12, 13, (rows, 8)), 0)
+    scales = (exponents.astype(np.uint32) << 23) | rng.integers(1, 1 << 23, (rows, 8), np.uint32)
+    scales = np.where((np.arange(rows)[:, None] % 7 == 6), scales & np.uint32(0xFF800001), scales)
+    ends_of_range = [(0, 0x0D800000), (0x7F000000, FP32_ONE)][seed]
+    scales[-1] = np.tile(np.array(ends_of_range, np.uint32), 4)
+    return Blocks(fmt, (scales,), codes.astype(np.uint8), (rows, 8 * fmt.block))
+
+
+def operands_near_ties(fmt: BlockFormat) -> tuple[Blocks, Blocks]:
+    """Operands of one lane each, of which row i and column i have a product that float64 rounds.
+
+    Under FP32 scales of blocks, it becomes a number of 24 bits, or one in the middle of two of them
+    that is rounded to the wrong one. The last block is 0.
+    """
+    element, rng = fmt.element, np.random.default_rng(0)
+    ends = np.where(element.nan_codes | (element.infinite_codes != 0), 1, element.integers)
+    significands = np.abs(ends) // (ends & -ends).clip(1)
+    lane = int(significands.argmax())
+    square = int(significands[lane]) ** 2
+    a, b = (rng.integers(1 << 22, 1 << 23, 1 << 19) * 2 + 1 for _ in range(2))
+    inverse = a * square
+    for _ in range(5):  # bits of the inverse modulo 2^24 double
+        inverse = inverse * (2 - a * square * inverse) % (1 << 24)
+    bits = square.bit_length() + 47
+    b = (rng.integers(-(1 << bits - 54) + 1, 1 << bits - 54, a.size) * inverse) % (1 << 24)
+    product = a * b * square
+    half = 1 << bits - 25
+    rest, last = product & (2 * half - 1), product >> bits - 24 & 1
+    off = np.where(last == 0, rest - half, half - rest)
+    tie = (off > 0) & (off < 1 << bits - 54)
+    whole = rest > 2 * half - (1 << bits - 54)
+    found = np.flatnonzero((b >= 1 << 23) & (product >> bits - 1 == 1) & (tie | whole))[:40]
+    assert tie[found].any()
+    assert whole[found].any()
+    codes = np.full((found.size, 2, fmt.block), element.zero_code, np.uint8)
+    codes[:, 0, 0] = lane
+    scales = np.full((2, found.size, 2), FP32_ONE, np.uint32)
+    scales[:, :, 0] |= ((a[found], b[found]) & np.int64(0x7FFFFF)).astype(np.uint32)
+    left, right = (Blocks(fmt, (x,), codes, (found.size, 2 * fmt.block)) for x in scales)
+    return left, right
+
+
 def operand_of_codes(fmt: BlockFormat, rows: int, sign: int) -> Blocks:
     """Rows of codes under scales that are near, far and tiny.
 

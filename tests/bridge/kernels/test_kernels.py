@@ -266,6 +266,12 @@ def test_products_that_have_no_kernel(name: str, other: str) -> None:
     assert not kernels.takes(block_format(name), block_format(other))
 
 
+def test_tables_that_fp32_does_not_hold() -> None:
+    wide = block_format("table0:1073741825:-1073741827:5q30_e8m0_t16")
+    assert not kernels.takes(wide, wide)
+    assert kernels.takes(block_format("nf4_e8m0_t16"), block_format("nf4_e8m0_t16"))
+
+
 @pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("shape", [(0, 3, 64), (3, 0, 64), (3, 2, 0), (0, 0, 0)])
 def test_nothing(shape: tuple[int, int, int]) -> None:

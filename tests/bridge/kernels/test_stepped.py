@@ -15,7 +15,7 @@ from axs6.golden.formats import CATALOG, block_format
 from axs6.torch import kernels
 from axs6.torch.kernels import library
 
-from .codes import operand_of_codes
+from .codes import operand_of_codes, operand_of_scales, operands_near_ties
 from .test_kernels import different, matrix
 
 Values = NDArray[np.float32]
@@ -136,6 +136,40 @@ CORES = (
 )
 def test_codes_in_matrix_cores(name: str, how: str) -> None:
     compare_codes(name, how)
+
+
+LONGER = ("fp8_block_t128", "nf4", "nf4q6", "e5m2_float32_t128", "e4m3fn_float32_t16")
+"""Formats whose products, with the significands of FP32 scales, have more bits than float64."""
+
+NEAR_TIES = ("fp8_block_t128", "nf4q6")
+"""Those of them in which one product of lanes has 54 to 60 bits."""
+
+LONGER_IN = ("cdna_fp32", "cdna1", "cdna2", "cdna3", "cdna3_fp8", "hopper", "paper")
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        pytest.param(name, how, marks=[pytest.mark.slow] * (name in LONGER[2:]))
+        for name in LONGER
+        for how in LONGER_IN
+    ],
+)
+def test_long_products(name: str, how: str) -> None:
+    compare_scales(name, how)
+
+
+def compare_scales(name: str, how: str) -> None:
+    fmt = block_format(name)
+    compare_blocks(operand_of_scales(fmt, 20, 0), operand_of_scales(fmt, 35, 1), how)
+    if name in NEAR_TIES:
+        compare_blocks(*operands_near_ties(fmt), how)
+
+
+def compare_blocks(a: Blocks, b: Blocks, how: str) -> None:
+    expected = axs6.matmul(a, b, how)
+    packed = (kernels.pack(x) for x in (a, b))
+    assert not different(kernels.matmul(*packed, accumulator(how))[0], expected)
 
 
 @pytest.mark.slow
@@ -290,7 +324,11 @@ FAULTS = {
         "rounds the accumulator": ("aligned.hpp", "std::trunc(own)", "std::nearbyint(own)"),
         "counts zeros": ("stepped.hpp", "NO_FIELD = -64", "NO_FIELD = 0"),
         "rounds to nearest": ("stepped.hpp", "how.truncate ?", "false ?"),
-        "forgets infinities": ("stepped.hpp", "sum += left * right", "sum += 0"),
+        "forgets infinities": (
+            "stepped.hpp",
+            "sum += static_cast<float>(left * right)",
+            "sum += 0",
+        ),
     },
     ("mxfp8_e5m2", "cdna1"): {
         "forgets what sums lose": ("unaligned.hpp", "lost[n] += ", "0 * "),
@@ -341,6 +379,36 @@ FAULTS = {
             "std::trunc(sums[n] * near_power(top",
         ),
     },
+    ("e4m3fn_float32_t16", "hopper,reduction=64"): {
+        "counts numbers under scales of 0": ("stepped.hpp", "value == 0 && !how.zeros", "false"),
+    },
+    ("fp8_block_t128", "cdna3"): {
+        "rounds long products": ("lanes.hpp", "((below & positive) | (above & negative))", "0"),
+    },
+    ("nf4q6", "cdna1"): {
+        "forgets lower bits of long sums": ("unaligned.hpp", "int64_t>(x) & MASK)", "int64_t>(0))"),
+    },
+    ("nf4", "cdna3"): {
+        "has sums of 64 bits": (
+            "stepped.hpp",
+            "static_cast<__int128>(own) * static",
+            "own * static",
+        ),
+    },
+    ("nf4q6", "hopper"): {
+        "rounds long terms": (
+            "common.hpp",
+            "kept | inexact",
+            "(kept + (magnitude >> (shift - 1) & 1))",
+        ),
+    },
+    ("fp8_block_t128", "cdna2"): {
+        "rounds long products twice": (
+            "unaligned.hpp",
+            "LONGER ? product_to_odd(x, y)",
+            "false ? 0",
+        ),
+    },
     ("fp8_block_t128", "hopper_fp8_scaled"): {
         "has the sign of rows alone": (
             "truncated.hpp",
@@ -366,7 +434,10 @@ WRONG = {
     fault: (*change, *pair) for pair, faults in FAULTS.items() for fault, change in faults.items()
 }
 
-QUICK = ("counts zeros", "forgets infinities", "rounds products", "forgets what sums lose")
+QUICK = (
+    *("counts zeros", "forgets infinities", "rounds products", "forgets what sums lose"),
+    "has sums of 64 bits",
+)
 """Compiling takes seconds, so the others are slow tests."""
 
 
@@ -386,7 +457,9 @@ def test_a_wrong_kernel_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -
     broken = library.load.__wrapped__("native")
     monkeypatch.setattr(library, "_library", lambda form: broken)
     compared = partial(compare, name, name, how, numbers=scaled)
-    if how in CORES:
+    if name in LONGER and not scaled:
+        compared = partial(compare_scales, name, how)
+    elif how in CORES:
         compared = partial(compare_codes, name, how)
     with pytest.raises(AssertionError, match=r"assert not \d+"):
         compared()

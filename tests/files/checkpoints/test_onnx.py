@@ -116,6 +116,28 @@ def test_every_code_of_nvfp4(tmp_path):
     assert found[numbers].tobytes() == wanted[numbers].tobytes()
 
 
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        (TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn),
+        (TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2),
+        (TensorProto.FLOAT8E4M3FNUZ, ml_dtypes.float8_e4m3fnuz),
+        (TensorProto.FLOAT8E5M2FNUZ, ml_dtypes.float8_e5m2fnuz),
+    ],
+)
+def test_every_code_of_fp8(tmp_path, kind, dtype):
+    codes = np.arange(256, dtype=np.uint8).reshape(4, 64)
+    arrays = {"codes": (kind, (4, 64), codes), "scale": (1, (), np.float32(0.0123))}
+    path = model_of(tmp_path, arrays, [node("codes", "scale", "w")])
+    found = ours(path)["w"]
+    wanted = codes.view(dtype).astype(np.float32) * np.float32(0.0123)
+    assert np.array_equal(found, wanted, equal_nan=True)
+    assert np.array_equal(
+        np.signbit(found) & ~np.isnan(found), np.signbit(wanted) & ~np.isnan(wanted)
+    )
+    assert np.array_equal(found, values_of(path)["w"], equal_nan=True)
+
+
 def node(codes, scale, output, zero="", **attributes):
     inputs = [codes, scale, zero] if zero else [codes, scale]
     return helper.make_node("DequantizeLinear", inputs, [output], **attributes)
