@@ -52,7 +52,6 @@ constexpr bool HAS_8_BIT = false;
 typedef int32_t Ints __attribute__((vector_size(4 * W)));
 typedef float Floats __attribute__((vector_size(4 * W)));
 typedef double Doubles __attribute__((vector_size(4 * W)));
-typedef int64_t Longs __attribute__((vector_size(4 * W)));
 constexpr int DOUBLES = W / 2;
 typedef float HalfFloats __attribute__((vector_size(4 * DOUBLES)));
 
@@ -125,10 +124,6 @@ inline int32_t sum_of<int8_t>(const int8_t* lanes, int64_t count) {
 inline Doubles truncated(Doubles x) { return _mm512_roundscale_pd(x, TRUNCATE); }
 inline Doubles floored(Doubles x) { return _mm512_roundscale_pd(x, DOWN); }
 inline Doubles fused(Doubles x, Doubles y, Doubles z) { return _mm512_fmadd_pd(x, y, z); }
-inline Floats fused(Floats x, Floats y, Floats z) { return _mm512_fmadd_ps(x, y, z); }
-
-// Whether two vectors differ somewhere, as a NaN does from everything.
-inline bool any_different(Floats x, Floats y) { return _mm512_cmp_ps_mask(x, y, _CMP_NEQ_UQ); }
 
 #elif defined(__AVX2__) && defined(__FMA__)
 
@@ -140,11 +135,6 @@ inline Ints step<int16_t>(Ints sum, Ints right, int32_t left) {
 inline Doubles truncated(Doubles x) { return _mm256_round_pd(x, TRUNCATE); }
 inline Doubles floored(Doubles x) { return _mm256_round_pd(x, DOWN); }
 inline Doubles fused(Doubles x, Doubles y, Doubles z) { return _mm256_fmadd_pd(x, y, z); }
-inline Floats fused(Floats x, Floats y, Floats z) { return _mm256_fmadd_ps(x, y, z); }
-
-inline bool any_different(Floats x, Floats y) {
-    return _mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_NEQ_UQ));
-}
 
 #else
 
@@ -169,21 +159,11 @@ inline Doubles fused(Doubles x, Doubles y, Doubles z) {
     return z;
 }
 
-inline Floats fused(Floats x, Floats y, Floats z) {
-    for (int i = 0; i < W; ++i) z[i] = std::fma(x[i], y[i], z[i]);
-    return z;
-}
-
-inline bool any_different(Floats x, Floats y) {
-    bool found = false;
-    for (int i = 0; i < W; ++i) found |= x[i] != y[i];
-    return found;
-}
-
 #endif
 
 // Products of numbers to within the last bit of float64, which is 1 where bits are lost.
 inline Doubles products_to_odd(Doubles x, Doubles y) {
+    typedef int64_t Longs __attribute__((vector_size(4 * W)));
     const Doubles product = x * y, lost = fused(x, y, -product);
     const Longs above = lost > 0, below = lost < 0, positive = product > 0, negative = product < 0;
     const Longs bits = (Longs)product + ((below & positive) | (above & negative));

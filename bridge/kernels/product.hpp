@@ -101,20 +101,27 @@ inline float rounded_product(double x, double y) {
     return static_cast<float>(sum_to_odd(upper * y, (x - upper) * y));
 }
 
-// fp32(sums * row * columns), where both are FP32 values, and so are the lowest bits of products. It
-// is `high` + `low`, but for an error of `low` of 2^-24 of it: where a bit more and a bit less of that
-// have the same sum, it is right.
+// fp32(sums * row * columns), where both are FP32 values and float64 holds the first product.
 inline Floats rounded_products(Ints sums, float row, Floats columns) {
-    constexpr float LESS = 1 - 1.0f / (1 << 22), MORE = 1 + 1.0f / (1 << 22);
-    const Floats own = __builtin_convertvector(sums, Floats), rows = Floats{} + row;
-    const Floats upper = own * rows, lower = fused(own, rows, -upper);
-    const Floats high = upper * columns;
-    const Floats low = fused(lower, columns, fused(upper, columns, -high));
-    Floats found = fused(low, Floats{} + LESS, high);
-    if (__builtin_expect(any_different(found, fused(low, Floats{} + MORE, high)), false))
-        for (int i = 0; i < W; ++i)
-            found[i] = rounded_product(static_cast<double>(sums[i]) * row, columns[i]);
-    return found;
+    typedef int32_t HalfInts __attribute__((vector_size(4 * DOUBLES)));
+    typedef int64_t Longs __attribute__((vector_size(8 * DOUBLES)));
+    constexpr int64_t BELOW = (int64_t{1} << 29) - 1, MIDDLE = int64_t{1} << 28;  // of FP32's last bit
+    struct Halves { HalfInts ints[2]; };
+    struct HalfColumns { HalfFloats floats[2]; } right, out;
+    const auto halves = bits_of<Halves>(sums);
+    std::memcpy(&right, &columns, sizeof right);
+    for (int h = 0; h < 2; ++h) {
+        const Doubles left = __builtin_convertvector(halves.ints[h], Doubles) * row;
+        const Doubles factors = __builtin_convertvector(right.floats[h], Doubles);
+        const Doubles products = left * factors;
+        out.floats[h] = __builtin_convertvector(products, HalfFloats);
+        const Longs middle = ((Longs)products & BELOW) == MIDDLE;
+        int64_t any = 0;
+        for (int i = 0; i < DOUBLES; ++i) any |= middle[i];
+        if (any)
+            for (int i = 0; i < DOUBLES; ++i) out.floats[h][i] = rounded_product(left[i], factors[i]);
+    }
+    return bits_of<Floats>(out);
 }
 
 // Whether both factors, powers of two, and their product are normal, so that exponents can be added.
