@@ -27,6 +27,7 @@ LONG = (
     "axs6 compare axs6 mx6 mxfp4 --columns cost",
     "axs6 generate dot --block 32",
     "axs6 demo",
+    "axs6 verify --only",
     "examples/axis_",
 )
 """What commands have that take most of a minute or more, or that other tests run in each run."""

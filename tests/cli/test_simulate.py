@@ -21,12 +21,16 @@ from axs6.hw.registry import UNITS, find
 
 Cli = Callable[..., Any]
 
+QUICK = ("block_dot", "decoder", "dot", "encoder", "expander", "lfsr")
+"""Units that the command has in every run: with each kind of field, stochastic or not, with sums
+and without inputs. The simulator has all units in tests/sim/test_batch.py."""
+
 
 @pytest.mark.parametrize(
     ("unit", "engine"),
     [
         *(
-            pytest.param(unit, "batch", marks=[pytest.mark.slow] * (unit == "feedback_encoder"))
+            pytest.param(unit, "batch", marks=[pytest.mark.slow] * (unit not in QUICK))
             for unit in UNITS
         ),
         ("decoder", "cxxrtl"),

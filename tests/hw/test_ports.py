@@ -17,6 +17,7 @@ import pytest
 
 from axs6.commands.output import write_generated
 from axs6.hw.core.clocking import RESETS, clocking
+from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.integration import stream_ports
 from axs6.hw.registry import ALL_UNITS, BUS_UNITS
 from axs6.hw.systemverilog import interfaces, package
@@ -26,7 +27,7 @@ from axs6.sim.regress import regress
 from axs6.sim.tools import simulator_environment
 
 WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
-SMALL = {"block": 8, "stages": 2}
+SMALL: dict[str, Any] = {"block": 8, "stages": 2}
 
 
 QUICK = [("dot", "sync-low"), ("axis_dot", "async-low")]
@@ -80,7 +81,7 @@ def test_a_unit_does_the_same_with_every_kind_of_reset(unit: str, kind: str) -> 
 def test_a_reset_of_the_other_level_is_caught() -> None:
     made = generate("dot", name="inner_unit", reset="sync-low", **SMALL)
     whole = behind_usual_ports(made, lambda _: instance(made))
-    assert not regress("dot", SMALL, items=200, generated=whole).passed
+    assert not regress("dot", SMALL, items=10, generated=whole, test="corners").passed
 
 
 BENCH = """
@@ -177,13 +178,14 @@ def null_bytes(made: Generated, usual: Generated) -> str:
     ],
 )
 def test_null_bytes_are_taken_as_zeros(unit: str) -> None:
-    made = generate(unit, name="inner_unit", ports="keep", **SMALL)
+    small = {**SMALL, "view": BEHAVIOUR}
+    made = generate(unit, name="inner_unit", ports="keep", **small)
     whole = behind_usual_ports(made, lambda usual: null_bytes(made, usual))
-    outcome = regress(unit, SMALL, items=200, generated=whole)
+    outcome = regress(unit, small, items=200, generated=whole)
     assert outcome.passed, outcome.failure
     ignored = replace(whole, verilog=re.sub(r"\.(\w+_tkeep)\(s_\w+\)", r".\1(-1)", whole.verilog))
     assert ignored != whole
-    assert not regress(unit, SMALL, items=200, generated=ignored).passed
+    assert not regress(unit, small, items=10, generated=ignored, test="corners").passed
 
 
 def by_interfaces(made: Generated, usual: Generated) -> str:

@@ -159,7 +159,7 @@ PLAIN = re.compile(r"[A-Za-z]_?[A-Za-z0-9]+(_[A-Za-z0-9]+)*")
     ],
 )
 def test_names_need_no_backslash_and_ports_are_legal_in_vhdl(unit: str, ports: str) -> None:
-    made = generate(unit, ports=ports, **({"block": 8} if ports == "packed" else {}))
+    made = generate(unit, ports=ports, block=8)
     assert "\\" not in made.verilog
     assert [port for port in made.ports if not PLAIN.fullmatch(port)] == []
     assert len({port.lower() for port in made.ports}) == len(made.ports)

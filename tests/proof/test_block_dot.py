@@ -16,6 +16,7 @@ from axs6.proof.steps import NotShownError
 COMPOSED = (
     *("mx9_t64", "mx4_t128", "e3m2fn_u3_t8_float32_t0", "e5m2_e8m0_t16", "e4m3_e8m0_t16"),
     *("mxfp4xmxfp8_e4m3", "mxint8xmxfp4", "e5m2inuz_e8m0_t16", "e3m2fnuz_ue6m2inuz_t16"),
+    "nf4q6_e8m0_t8",
 )
 """Beside the catalog: other blocks, elements and scales, and pairs."""
 
@@ -47,7 +48,7 @@ def outcomes(**parameters: Any) -> dict[str, str]:
         {"format": "e2m1fn_e4m3fnuz_t8"},
         {"format": "sm4_ue6m2b48h_t8"},
         {"format": "e3m2fn_u3_t8_float32_t0"},
-        {"format": "nf4q6_e8m0_t8", "block": 8},
+        {"format": "nf4q6_e8m0_t4"},
         {"format": "nvfp4", "view": "behaviour"},
         {"format": "mxint8xmxfp4", "block": 4},
         {"format": "mxfp8_e5m2", "block": 4, "view": "behaviour"},

@@ -210,9 +210,16 @@ def test_an_accumulator_that_is_not_compared_is_found(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("pair", "changes"),
     [
-        (MATRIX_CORES[0], ("reach=none", "sum_fraction=30", "groups=1", "minus_zero=false")),
+        (MATRIX_CORES[0], ("reach=none",)),
         (MATRIX_CORES[1], ("reduction=4,pairwise=true,fused=false,minus_zero=false",)),
-        (MATRIX_CORES[2], ("flush=none", "flush=-125", "flush=none,pairwise=false")),
+        (MATRIX_CORES[2], ("flush=none",)),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [
+                (MATRIX_CORES[0], ("sum_fraction=30", "groups=1", "minus_zero=false")),
+                (MATRIX_CORES[2], ("flush=-125", "flush=none,pairwise=false")),
+            ]
+        ),
     ],
 )
 def test_hardware_with_another_property_is_found(

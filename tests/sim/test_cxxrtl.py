@@ -296,7 +296,7 @@ def test_a_waveform_shows_what_the_trace_shows(tmp_path: Path) -> None:
     ("unit", "parameters"),
     [
         ("dot", {"block": 8, "format": "nvfp4", "stages": 1}),
-        ("matmul", {"block": 8, "rows": 2, "columns": 3}),
+        ("matmul", {"block": 8, "rows": 1, "columns": 2}),
     ],
 )
 def test_a_waveform_has_the_fields_of_payloads_by_name(

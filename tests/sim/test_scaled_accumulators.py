@@ -123,9 +123,14 @@ def twice_rounded(view: str) -> list[Step]:
     ("pair", "module", "name", "wrong"),
     [
         (SMALL, promote, "Begin", FirstFactor),
-        (SMALL, promote, "multiply_add_steps", twice_rounded),
         (SMALL, scales, "MultiplyScales", BareScale),
-        (MINUS, promote, "MINUS_ZERO", 0),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [
+                (SMALL, promote, "multiply_add_steps", twice_rounded),
+                (MINUS, promote, "MINUS_ZERO", 0),
+            ]
+        ),
     ],
 )
 def test_a_wrong_unit_is_found(
@@ -136,7 +141,13 @@ def test_a_wrong_unit_is_found(
     assert differences(parameters, component_outputs(DOT.build(**parameters)), 3000)
 
 
-@pytest.mark.parametrize("change", [("scaled=true", "scaled=false"), ("fp8,", "fp8,fraction=12,")])
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("fp8,", "fp8,fraction=12,"),
+        pytest.param(("scaled=true", "scaled=false"), marks=pytest.mark.slow),
+    ],
+)
 def test_hardware_of_another_accumulator_is_found(change: tuple[str, str]) -> None:
     parameters = settings(SMALL)
     other = settings((SMALL[0], SMALL[1].replace(*change)))

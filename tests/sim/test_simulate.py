@@ -40,13 +40,8 @@ def test_every_engine_gives_what_the_golden_model_gives(unit: str, engine: str) 
     done = simulate(unit, items, engine=engine, **parameters)
     for name, values in UNITS[unit].golden(items, parameters).items():
         assert np.array_equal(done.outputs[name], values)
-
-
-def test_cycles_are_items_and_latency() -> None:
-    parameters = small("block_dot")
-    items = find("block_dot").random(parameters, np.random.default_rng(0), 10)
-    done = simulate("block_dot", items, engine="verilator", **parameters)
-    assert done.cycles == 10 + STAGES
+    if unit == "block_dot" and engine != "batch":
+        assert done.cycles == 100 + STAGES
 
 
 @pytest.mark.parametrize("engine", ["batch", "cxxrtl", "verilator"])

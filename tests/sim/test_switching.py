@@ -19,6 +19,7 @@ Cli = Callable[..., Any]
 
 WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
 ITEMS = 30
+DRAWN = {"block": 8, "rounding": "stochastic", "random_bits": 4}
 
 
 @WITH_ICARUS
@@ -26,8 +27,9 @@ ITEMS = 30
     ("unit", "parameters"),
     [
         ("dot", {"block": 8, "stages": 2, "interleave": 2}),
-        ("encoder", {"block": 8, "dtype": "bf16", "stages": 3}),
-        ("encoder", {"block": 8, "rounding": "stochastic", "random_bits": 4, "stages": 1}),
+        ("encoder", {**DRAWN, "dtype": "bf16", "stages": 3}),
+        pytest.param("encoder", {**DRAWN, "stages": 1}, marks=pytest.mark.slow),
+        pytest.param("encoder", {"block": 8, "dtype": "bf16", "stages": 3}, marks=pytest.mark.slow),
     ],
 )
 def test_counts_are_those_of_the_verilog_in_icarus(
@@ -47,9 +49,10 @@ def test_counts_are_those_of_the_verilog_in_icarus(
     assert len(toggling) > 300
     assert any(name.count(".") > 1 for name in toggling)
 
-    other = readmemh({name: array[::-1] for name, array in items.items()}, made.inputs)
-    seen = values_of(tmp_path / "other", made, made.verilog, other)[filled:]
-    assert differing(found, seen, PERIOD)
+    if unit == "encoder":  # one unit shows that other items have other counts
+        other = readmemh({name: array[::-1] for name, array in items.items()}, made.inputs)
+        seen = values_of(tmp_path / "other", made, made.verilog, other)[filled:]
+        assert differing(found, seen, PERIOD)
 
 
 def test_command(main: Cli, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_other_formats_and_accumulators(
     formats: str, given: dict[str, Any], accumulator: str
 ) -> None:
     rng = np.random.default_rng(4)
-    tile = Tile(format=formats, rows=2, columns=3, interleave=2, **given)
+    tile = Tile(format=formats, rows=1, columns=2, interleave=2, **given)
     first, second = operand_formats(formats)
     a, b = (
         axs6.encode(
@@ -150,5 +150,5 @@ def test_operands_that_do_not_fit_are_refused() -> None:
 
 def test_formats_without_hardware_are_refused() -> None:
     a = axs6.encode(np.ones((2, 32)), "mxfp4")
-    with pytest.raises(ValueError, match="a must be in axs6, as the tile takes it, not mxfp4"):
-        Tile(32, rows=1, columns=1, interleave=1, stages=0).matmul(a, a)
+    with pytest.raises(ValueError, match="a must be in axs6_t8, as the tile takes it, not mxfp4"):
+        Tile(8, rows=2, columns=2, interleave=3).matmul(a, a)

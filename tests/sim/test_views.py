@@ -23,7 +23,7 @@ from axs6.sim.words import Items
 
 VIEWED = [name for name, unit in UNITS.items() if "view" in unit.choices({})]
 STALLS = (None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.9, seed=4), Stall(0.9, 0.0, seed=5))
-ITEMS = 30_000
+ITEMS = 8_000
 FEW = ("block_dot", "decoder")
 """Units that every run has. The views of the others equal the golden model in other tests, and one
 another in the slow ones."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.integration import stream_ports
 from axs6.hw.registry import ALL_UNITS, find
 from axs6.hw.verilog import generate
@@ -62,7 +63,8 @@ def test_verilators_waveforms_have_the_fields_of_payloads_by_name(tmp_path: Path
 
 @pytest.mark.parametrize("unit", ALL_UNITS)
 def test_verilator_reads_the_names_of_every_unit(unit: str, tmp_path: Path) -> None:
-    made = generate(unit, block=8)
+    words = {"view": BEHAVIOUR} if "view" in ALL_UNITS[unit].defaults else {}
+    made = generate(unit, block=8, **words)
     ports = [port for stream in made.manifest["streams"] for port in stream_ports(stream)]
     declared = ", ".join(f"input [{width - 1}:0] {port}" for port, width in ports)
     (tmp_path / "t.v").write_text(

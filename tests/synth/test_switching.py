@@ -27,7 +27,10 @@ Cli = Callable[..., Any]
 WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not on PATH")
 WITH_OPENSTA = pytest.mark.skipif(shutil.which("sta") is None, reason="sta is not on PATH")
 
-UNIT, PARAMETERS = "decoder", UNITS["decoder"].parameters({"block": 8, "stages": 1})
+UNIT, PARAMETERS = (
+    "decoder",
+    UNITS["decoder"].parameters({"block": 8, "dtype": "bf16", "stages": 1}),
+)
 MADE = generate(UNIT, **PARAMETERS)
 ITEMS = 40
 

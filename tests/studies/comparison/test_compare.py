@@ -76,7 +76,7 @@ def test_areas_are_those_of_axs6_area(found: FormatComparison) -> None:
 
 
 def test_formats_that_choose_scales_have_encoders_that_do() -> None:
-    names = ["int4_e8m0_t8_mse", "int4_e8m0_t8"]
+    names = [f"{SMALL}_mse", SMALL]
     found = compare(names, ["cost"])
     how = {"optimise": None, "adder_cells": False, "fmax": False, "liberty": None}
     for unit, name in zip(("choice_encoder", "encoder"), names, strict=True):
@@ -228,7 +228,7 @@ def test_wrong_requests_are_refused_in_a_line(
 
 def test_a_killed_command_leaves_what_it_measured(folder: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "axs6", "compare", "mx4", "mx6", "--columns", "qsnr"]
-    command += ["--vectors", "20000"]
+    command += ["--vectors", "5000"]
     before = set(folder.glob("qsnr-*"))
     run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, env=os.environ)
     deadline = time.monotonic() + 120
