@@ -157,21 +157,22 @@ def _component(name: str, format: str) -> bool:
 
 
 def _queues() -> Iterator[Check]:
-    """Each unit that is a function behind a queue, with one, two and the most stages."""
+    """Each unit that is a function, or sums of vectors, behind a queue, with one, two and the most
+    stages."""
     for unit, entry in UNITS.items():
-        if "stages" in entry.defaults and _alone(unit):
+        if "stages" in entry.defaults and (_alone(unit) or unit in SPECIFICATIONS):
             name = formats_of(unit)[0]
             for stages in sorted({1, 2, entry.most_stages({})}):
                 yield _check(Kind.PROVE, unit, name, stages=stages)
 
 
 def _netlists() -> Iterator[Check]:
-    """Netlists of cells: of dot products in each format, and of the others in the first one."""
+    """Netlists of cells: of block dot products in each format, and of the others in the first."""
     for unit in SPECIFICATIONS:
-        if _alone(unit):
-            names = formats_of(unit)
-            for name in names if UNITS[unit].operation == "MAC" else names[:1]:
-                yield _check(Kind.PROVE, unit, name, target="sky130")
+        names = formats_of(unit)
+        each = UNITS[unit].operation == "MAC" and _alone(unit)
+        for name in names if each else names[:1]:
+            yield _check(Kind.PROVE, unit, name, target="sky130")
 
 
 def _mutants() -> Iterator[Check]:
