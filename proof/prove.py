@@ -168,14 +168,7 @@ class UnitProof:
         self._check_turns()
         made = self._made
         netlist = mapped_netlist(made.verilog, made.module, timeout=self._seconds, **options)
-        name = " ".join(
-            [
-                str(options.get("liberty") or options["target"]),
-                *(["with adder cells"] if options.get("adder_cells") else []),
-                f"for {options.get('optimise', 'area')}",
-            ]
-        )
-        yield from self._equal(name, mapped_design(netlist, self._seconds))
+        yield from self._equal(mapped_name(**options), mapped_design(netlist, self._seconds))
 
     def netlist(self, name: str, verilog: str, liberty: str | None = None) -> Iterator[Claim]:
         """Prove that other Verilog is the unit.
@@ -191,10 +184,7 @@ class UnitProof:
         """
         self._check_turns()
         design = verilog_design(verilog, liberty=liberty, seconds=self._seconds)
-        wanted, given = (_ports(each.graph) for each in (self._reference, design))
-        if unlike := sorted(wanted ^ given):
-            said = f"no {unlike[0]}" if unlike[0] in wanted else f"not {unlike[0]}"
-            raise ValueError(f"{name} must have the ports of {self._made.module}; {said}")
+        check_ports(name, self._made.module, self._reference.graph, design.graph)
         read_netlist(design.netlist)
         check_driven(name, design.netlist)
         yield from self._equal(name, design)
@@ -334,6 +324,32 @@ class UnitProof:
             for key, right in expected.items()
         ]
         return np.any(unlike, axis=0)
+
+
+def mapped_name(**options: Any) -> str:
+    """The name of a netlist of synthesis in claims; see `UnitProof.mapped`."""
+    return " ".join(
+        [
+            str(options.get("liberty") or options["target"]),
+            *(["with adder cells"] if options.get("adder_cells") else []),
+            f"for {options.get('optimise', 'area')}",
+        ]
+    )
+
+
+def check_ports(name: str, module: str, right: Graph, graph: Graph) -> None:
+    """Refuse a netlist with other ports than a module's.
+
+    Args:
+        name, module: of the two. right: the module's graph. graph: of the netlist.
+
+    Raises:
+        ValueError: it has others.
+    """
+    wanted, given = _ports(right), _ports(graph)
+    if unlike := sorted(wanted ^ given):
+        said = f"no {unlike[0]}" if unlike[0] in wanted else f"not {unlike[0]}"
+        raise ValueError(f"{name} must have the ports of {module}; {said}")
 
 
 def _ports(graph: Graph) -> set[str]:

@@ -12,6 +12,7 @@ from axs6.commands.options import RESULTS, UNIT_OPTIONS, with_options
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from axs6.proof.buses import BusProof
     from axs6.proof.components import ComponentProof
     from axs6.proof.prove import Claim, UnitProof
 
@@ -160,7 +161,7 @@ def _cells(target: str | None, liberty: Path | None) -> str | None:
 
 
 def _mapped(
-    proof: "UnitProof | ComponentProof",
+    proof: "UnitProof | BusProof | ComponentProof",
     target: str | None,
     liberty: Path | None,
     optimise: str | None,
