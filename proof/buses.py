@@ -5,28 +5,27 @@ queue (`axs6.proof.stream`): the marks of a beat, and the function of the unit t
 bus, which is proved alone. What the bytes of beats are is stated here anew.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from axs6.golden.formats import Mode
 from axs6.hw.core.layouts import PADDING, UNUSED, Field, fields, port_fields
 from axs6.hw.registry import BUS_UNITS, UNITS
-from axs6.hw.verilog import Generated, generate
-from axs6.proof.aig import FALSE, NEXT, TRUE, UNDRIVEN, Graph
-from axs6.proof.colours import Property
+from axs6.hw.verilog import generate
+from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
 from axs6.proof.cores import split
-from axs6.proof.equivalence import compare
-from axs6.proof.items import item_of
-from axs6.proof.netlists import Design, check_driven, mapped_design, verilog_design
-from axs6.proof.prove import Claim, Outcome, check_ports, mapped_name
+from axs6.proof.netlists import Design, verilog_design
+from axs6.proof.prove import Claim, Outcome, UnitProof
 from axs6.proof.steps import NotShownError, show_passed
 from axs6.proof.stream import PipelinedUnit
+from axs6.sim.batch.engine import ComponentModel, Source
+from axs6.sim.batch.model import model_source
 from axs6.sim.batch.read import read_netlist
+from axs6.sim.compiled import Stall
 from axs6.sim.words import payload_width
-from axs6.synth.mapped import mapped_netlist
 
 BEHIND: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "axis_encoder": ("encoder", {}),
@@ -34,21 +33,22 @@ BEHIND: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 """The unit behind a bus, and parameters that it has there."""
 
-FUNCTION = "each beat is what the unit behind the bus gives, with tlast and tuser of its own"
-
 PORTS = {
-    "s_axis_tvalid[0]": "i_valid[0]",
-    "s_axis_tready[0]": "i_ready[0]",
-    "m_axis_tvalid[0]": "o_valid[0]",
-    "m_axis_tready[0]": "o_ready[0]",
+    "s_axis_tvalid": "i_valid",
+    "s_axis_tready": "i_ready",
+    "m_axis_tvalid": "o_valid",
+    "m_axis_tready": "o_ready",
 }
 """Handshakes of the buses, and what streams call them."""
 
-MARKS = ("tlast", "tuser")
-"""What a beat has beside its data, in this order above them."""
+SIDES = {"s_axis": "i", "m_axis": "o"}
+"""The streams in place of the buses."""
+
+BESIDE = {"last": "tlast", "user": "tuser"}
+"""What a beat has beside its data, above them in a payload, and its port."""
 
 
-class BusProof:
+class BusProof(UnitProof):
     """Proves that a unit on AXI4-Stream is the unit behind the bus, and keeps the bus's rules.
 
     Args:
@@ -62,34 +62,22 @@ class BusProof:
     unspecified = ""
     """Why it has no specification: every one has."""
 
+    same = "each beat is what the unit behind the bus gives, with tlast and tuser of its own"
+
     def __init__(self, unit: str, parameters: Mapping[str, Any], seconds: float = 600) -> None:
         if unit not in BEHIND:
             raise ValueError(f"a proof of a bus needs {' or '.join(BEHIND)}, not {unit}")
-        entry = BUS_UNITS[unit]
+        self._entry = entry = BUS_UNITS[unit]
         self._settings, self._seconds = entry.parameters(parameters), seconds
-        self._name = unit
+        self._flat = {**self._settings, "stages": 0}
+        self._alone, self._ends = True, []
         component: Any = entry.build(**self._settings)
-        self._given, self._taken = (
-            fields(bus.tdata.shape()) for bus in (component.s_axis, component.m_axis)
-        )
-        width = payload_width(self._given)
-        self.inputs: list[Field] = [
-            *self._given,
-            *(
-                replace(self._given[0], name=name, offset=width + k, width=1, shape=())
-                for k, name in enumerate(MARKS)
-            ),
-        ]
-        """Fields of a beat that goes in."""
-
-    @cached_property
-    def _made(self) -> Generated:
-        return generate(self._name, **self._settings)
+        self.inputs, self.outputs = (_beat(x.tdata) for x in (component.s_axis, component.m_axis))
 
     @cached_property
     def expected(self) -> Graph:
         """Data and marks of a beat that comes out, as functions of those of one that goes in."""
-        name, more = BEHIND[self._name]
+        name, more = BEHIND[self._entry.name]
         own = UNITS[name].defaults
         settings = {x: value for x, value in self._settings.items() if x in own}
         settings |= {**more, "stages": 0}
@@ -104,97 +92,64 @@ class BusProof:
         payload = [f"o_payload[{k}]" for k in range(payload_width(outputs))]
         only = behind.with_outputs({x: behind.outputs[x] for x in payload})
         found = split([*only.copied(graph, known).values()], outputs)
+        taken = [x for x in self.outputs if x.name not in BESIDE]
         packs = any(x.startswith("block.") for x in found)
-        data = _packed(found, self._taken) if packs else _read(graph, found, beat, self._taken)
-        last, user = (beat[x][0] for x in MARKS)
+        data = _packed(found, taken) if packs else _read(graph, found, beat, taken)
+        last, user = (beat[x][0] for x in BESIDE)
         wrong = [*found.get("invalid", ()), *found.get("error", ()), *beat.get(PADDING, ())]
         bits = [*data, last, graph.any([user, *wrong])]
         return graph.with_outputs({f"o_payload[{k}]": bit for k, bit in enumerate(bits)})
 
     def specification(self) -> Iterator[Claim]:
-        """Prove that the RTL without registers is the unit behind the bus.
-
-        Raises:
-            SynthesisError: pyosys is missing, fails, or takes too long.
-        """
+        """Prove that the RTL without registers is the unit behind the bus."""
         if not self._settings["stages"]:
-            yield from self._equal("RTL", self._design)
-
-    def rtl(self) -> Iterator[Claim]:
-        """Prove that the RTL with its registers is the unit behind the bus, and a queue."""
-        if self._settings["stages"]:
-            yield from self._equal("RTL", self._design)
-
-    @cached_property
-    def _design(self) -> Design:
-        return verilog_design(self._made.verilog, self._made.module, seconds=self._seconds)
-
-    def mapped(self, **options: Any) -> Iterator[Claim]:
-        """Prove the same of the netlist which synthesis gives.
-
-        Args:
-            options: of `axs6.synth.flow.Synthesis`.
-
-        Raises:
-            SynthesisError: as `axs6.synth.mapped.mapped_netlist`.
-        """
-        made = self._made
-        netlist = mapped_netlist(made.verilog, made.module, timeout=self._seconds, **options)
-        yield from self._equal(mapped_name(**options), mapped_design(netlist, self._seconds))
-
-    def netlist(self, name: str, verilog: str, liberty: str | None = None) -> Iterator[Claim]:
-        """Prove the same of other Verilog; arguments and errors are those of `UnitProof`."""
-        design = verilog_design(verilog, liberty=liberty, seconds=self._seconds)
-        check_ports(name, self._made.module, self._design.graph, design.graph)
-        read_netlist(design.netlist)
-        check_driven(name, design.netlist)
-        yield from self._equal(name, design)
+            yield from self._equal("RTL", self._reference)
 
     def _equal(self, name: str, design: Design) -> Iterator[Claim]:
-        graph, start = self._as_stream(design.graph), time.perf_counter()
+        graph = self._as_stream(design.graph)
         try:
             unit = PipelinedUnit(graph)
             function = unit.function()
             if not self._settings["stages"]:
                 show_passed(graph)
         except NotShownError as error:
-            seconds = time.perf_counter() - start
-            yield Claim(name, "a function behind a queue", Outcome.OPEN, str(error), seconds)
+            yield self._failed(name, "a function behind a queue", design, str(error), 0.0)
             return
-        yield self._same_function(name, function)
-        if not self._settings["stages"]:
+        yield self._same_function(name, design, function, self.expected)
+        if self._settings["stages"]:
+            yield from self._queue(name, design, unit)
+        else:
             yield Claim(name, "tready and tvalid pass through", Outcome.PROVED, "structure", 0.0)
-            return
-        control, latency = unit.control(), self._made.manifest["latency"]
-        for each in Property:
-            yield _in_all_cycles(name, each, partial(control.shows, each, latency, self._seconds))
 
-    def _same_function(self, name: str, function: Graph) -> Claim:
-        start = time.perf_counter()
-        expected = self.expected
-        found = compare(function, expected, seconds=self._seconds)
-        seconds = time.perf_counter() - start
-        if found.equal is not False:
-            outcome = Outcome.PROVED if found.equal else Outcome.OPEN
-            return Claim(name, FUNCTION, outcome, found.by, seconds)
-        if any(each.startswith(UNDRIVEN) for each in found.inputs):
-            return Claim(name, FUNCTION, Outcome.OPEN, "outputs depend on undriven nets", seconds)
-        item = item_of(found.inputs, self.inputs)
-        return Claim(name, FUNCTION, Outcome.REFUTED, found.by, seconds, item)
+    def _simulated(self, design: Design, items: Mapping[str, Any], stall: Stall | None) -> Any:
+        netlist = json.loads(design.netlist)
+        top = netlist["modules"]["top"]
+        ports = top["ports"]
+        top["ports"] = {x: ports[x] for x in ("clk", "rst") if x in ports}
+        for old, new in PORTS.items():
+            top["ports"][new] = ports[old]
+        for bus, side in SIDES.items():
+            bits = [bit for x in ("tdata", *BESIDE.values()) for bit in ports[f"{bus}_{x}"]["bits"]]
+            top["ports"][f"{side}_payload"] = {**ports[f"{bus}_tdata"], "bits": bits}
+        # A vector ends with a field `last`; here each beat has an output.
+        inputs, outputs = (
+            [replace(x, name=BESIDE.get(x.name, x.name)) for x in each]
+            for each in (self.inputs, self.outputs)
+        )
+        text = model_source(read_netlist(json.dumps(netlist)), inputs, outputs)
+        model = ComponentModel(Source(text, inputs, outputs), self._entry.name)
+        given = {BESIDE.get(name, name): values for name, values in items.items()}
+        found = model.run(given, stall).outputs
+        return {x.name: found[BESIDE.get(x.name, x.name)] for x in self.outputs}
 
     def _as_stream(self, graph: Graph) -> Graph:
         """The graph with the ports of streams in place of those of buses."""
-        given, taken = (
-            {
-                **{f"{bus}_tdata[{k}]": f"{side}_payload[{k}]" for k in range(width)},
-                **{f"{bus}_{x}[0]": f"{side}_payload[{width + k}]" for k, x in enumerate(MARKS)},
-            }
-            for bus, side, width in (
-                ("s_axis", "i", payload_width(self._given)),
-                ("m_axis", "o", payload_width(self._taken)),
-            )
-        )
-        names = {**PORTS, **given, **taken}
+        names = {f"{old}[0]": f"{new}[0]" for old, new in PORTS.items()}
+        for (bus, side), beat in zip(SIDES.items(), (self.inputs, self.outputs), strict=True):
+            width = payload_width(beat) - len(BESIDE)
+            names |= {f"{bus}_tdata[{k}]": f"{side}_payload[{k}]" for k in range(width)}
+            for k, x in enumerate(BESIDE.values()):
+                names[f"{bus}_{x}[0]"] = f"{side}_payload[{width + k}]"
         # Registers may be named as ports are, of buses or of streams.
         registers = {x.removeprefix(NEXT) for x in graph.outputs if x.startswith(NEXT)}
         names |= {NEXT + x: f"{NEXT}register {x}" for x in registers}
@@ -204,11 +159,11 @@ class BusProof:
         return found
 
 
-def _in_all_cycles(name: str, text: str, shows: Callable[[], bool | None]) -> Claim:
-    start = time.perf_counter()
-    shown = shows()
-    outcome = {True: Outcome.PROVED, False: Outcome.REFUTED, None: Outcome.OPEN}[shown]
-    return Claim(name, text, outcome, "ABC pdr", time.perf_counter() - start)
+def _beat(tdata: Any) -> list[Field]:
+    """Fields of a beat: its data, and above them what it has beside."""
+    found = fields(tdata.shape())
+    width = payload_width(found)
+    return [*found, *(Field(x, width + k, 1, False, ()) for k, x in enumerate(BESIDE))]
 
 
 def _packed(found: Mapping[str, Sequence[int]], beat: Sequence[Field]) -> list[int]:

@@ -77,7 +77,7 @@ class ComponentProof:
 
 def proof_of(
     name: str, parameters: Mapping[str, Any], seconds: float = 600
-) -> UnitProof | BusProof | ComponentProof:
+) -> UnitProof | ComponentProof:
     """The proof of a unit or a component; arguments and errors are those of the three."""
     if name in COMPONENTS:
         return ComponentProof(name, parameters, seconds)

@@ -83,6 +83,9 @@ class UnitProof:
         SynthesisError: pyosys is missing, fails, or takes too long.
     """
 
+    same = "outputs are those of the RTL without registers"
+    """What is claimed of a design whose outputs depend on one item each."""
+
     def __init__(self, unit: str, parameters: Mapping[str, Any], seconds: float = 600) -> None:
         self._entry = entry = find_with_streams(unit)
         self._settings = entry.parameters(parameters)
@@ -168,7 +171,14 @@ class UnitProof:
         self._check_turns()
         made = self._made
         netlist = mapped_netlist(made.verilog, made.module, timeout=self._seconds, **options)
-        yield from self._equal(mapped_name(**options), mapped_design(netlist, self._seconds))
+        name = " ".join(
+            [
+                str(options.get("liberty") or options["target"]),
+                *(["with adder cells"] if options.get("adder_cells") else []),
+                f"for {options.get('optimise', 'area')}",
+            ]
+        )
+        yield from self._equal(name, mapped_design(netlist, self._seconds))
 
     def netlist(self, name: str, verilog: str, liberty: str | None = None) -> Iterator[Claim]:
         """Prove that other Verilog is the unit.
@@ -184,7 +194,10 @@ class UnitProof:
         """
         self._check_turns()
         design = verilog_design(verilog, liberty=liberty, seconds=self._seconds)
-        check_ports(name, self._made.module, self._reference.graph, design.graph)
+        wanted, given = (_ports(each.graph) for each in (self._reference, design))
+        if unlike := sorted(wanted ^ given):
+            said = f"no {unlike[0]}" if unlike[0] in wanted else f"not {unlike[0]}"
+            raise ValueError(f"{name} must have the ports of {self._made.module}; {said}")
         read_netlist(design.netlist)
         check_driven(name, design.netlist)
         yield from self._equal(name, design)
@@ -255,7 +268,7 @@ class UnitProof:
         return Claim(name, text, outcome, "ABC pdr", seconds)
 
     def _same_function(self, name: str, design: Design, one: Graph, other: Graph) -> Claim:
-        start, text = time.perf_counter(), "outputs are those of the RTL without registers"
+        start, text = time.perf_counter(), self.same
         found = compare(one, other, seconds=self._seconds)
         seconds = time.perf_counter() - start
         if found.equal is not False:
@@ -317,39 +330,17 @@ class UnitProof:
     def _differs(self, design: Design, items: Mapping[str, Any], stall: Stall | None = None) -> Any:
         """Which items give other outputs in the batch simulator than the golden model says."""
         expected = self._entry.golden(items, self._flat)
-        model = GateModel(design.netlist, self._entry.name, **self._settings)
-        given = model.run(dict(items), stall).outputs
+        given = self._simulated(design, items, stall)
         unlike = [
             (given[key] != right.astype(given[key].dtype)).reshape(len(right), -1).any(axis=1)
             for key, right in expected.items()
         ]
         return np.any(unlike, axis=0)
 
-
-def mapped_name(**options: Any) -> str:
-    """The name of a netlist of synthesis in claims; see `UnitProof.mapped`."""
-    return " ".join(
-        [
-            str(options.get("liberty") or options["target"]),
-            *(["with adder cells"] if options.get("adder_cells") else []),
-            f"for {options.get('optimise', 'area')}",
-        ]
-    )
-
-
-def check_ports(name: str, module: str, right: Graph, graph: Graph) -> None:
-    """Refuse a netlist with other ports than a module's.
-
-    Args:
-        name, module: of the two. right: the module's graph. graph: of the netlist.
-
-    Raises:
-        ValueError: it has others.
-    """
-    wanted, given = _ports(right), _ports(graph)
-    if unlike := sorted(wanted ^ given):
-        said = f"no {unlike[0]}" if unlike[0] in wanted else f"not {unlike[0]}"
-        raise ValueError(f"{name} must have the ports of {module}; {said}")
+    def _simulated(self, design: Design, items: Mapping[str, Any], stall: Stall | None) -> Any:
+        """The outputs that a design gives in the batch simulator."""
+        model = GateModel(design.netlist, self._entry.name, **self._settings)
+        return model.run(dict(items), stall).outputs
 
 
 def _ports(graph: Graph) -> set[str]:

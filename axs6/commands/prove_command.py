@@ -12,7 +12,6 @@ from axs6.commands.options import RESULTS, UNIT_OPTIONS, with_options
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from axs6.proof.buses import BusProof
     from axs6.proof.components import ComponentProof
     from axs6.proof.prove import Claim, UnitProof
 
@@ -161,7 +160,7 @@ def _cells(target: str | None, liberty: Path | None) -> str | None:
 
 
 def _mapped(
-    proof: "UnitProof | BusProof | ComponentProof",
+    proof: "UnitProof | ComponentProof",
     target: str | None,
     liberty: Path | None,
     optimise: str | None,
