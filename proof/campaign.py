@@ -16,6 +16,7 @@ from axs6.hw.core.layouts import port_fields
 from axs6.hw.core.parameters import BEHAVIOUR
 from axs6.hw.registry import UNITS
 from axs6.hw.units.unit import Unit
+from axs6.proof.buses import BEHIND
 from axs6.proof.components import COMPONENTS, proof_of
 from axs6.proof.items import one_item_each
 from axs6.proof.prove import UnitProof
@@ -65,7 +66,8 @@ class Check:
 
 def checks() -> list[Check]:
     """Every check, in the order of units and formats."""
-    return [*_proofs(), *_components(), *_queues(), *_netlists(), *_mutants(), *_spaces()]
+    proofs = [*_proofs(), *_components(), *_queues(), *_buses(), *_netlists()]
+    return [*proofs, *_mutants(), *_spaces()]
 
 
 @cache
@@ -157,21 +159,30 @@ def _component(name: str, format: str) -> bool:
 
 
 def _queues() -> Iterator[Check]:
-    """Each unit that is a function behind a queue, with one, two and the most stages."""
+    """Each unit that is a function behind a queue, with one, two and the most stages; with sums of
+    vectors, where the most are too many for ABC, with one and two."""
     for unit, entry in UNITS.items():
-        if "stages" in entry.defaults and _alone(unit):
+        if "stages" in entry.defaults and (_alone(unit) or unit in SPECIFICATIONS):
             name = formats_of(unit)[0]
-            for stages in sorted({1, 2, entry.most_stages({})}):
+            most = {entry.most_stages({})} if _alone(unit) else set()
+            for stages in sorted({1, 2} | most):
                 yield _check(Kind.PROVE, unit, name, stages=stages)
 
 
+def _buses() -> Iterator[Check]:
+    """Units on AXI4-Stream, without registers and with some."""
+    for unit in BEHIND:
+        for stages in (0, 1, 2):
+            yield Check(Kind.PROVE, unit, name_of(AXS6), {"stages": stages})
+
+
 def _netlists() -> Iterator[Check]:
-    """Netlists of cells: of dot products in each format, and of the others in the first one."""
+    """Netlists of cells: of block dot products in each format, and of the others in the first."""
     for unit in SPECIFICATIONS:
-        if _alone(unit):
-            names = formats_of(unit)
-            for name in names if UNITS[unit].operation == "MAC" else names[:1]:
-                yield _check(Kind.PROVE, unit, name, target="sky130")
+        names = formats_of(unit)
+        each = UNITS[unit].operation == "MAC" and _alone(unit)
+        for name in names if each else names[:1]:
+            yield _check(Kind.PROVE, unit, name, target="sky130")
 
 
 def _mutants() -> Iterator[Check]:

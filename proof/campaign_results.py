@@ -19,6 +19,7 @@ from typing import Any
 
 from axs6.hw import units
 from axs6.hw.registry import UNITS
+from axs6.proof.buses import BEHIND, BusProof
 from axs6.proof.campaign import Check, Kind
 from axs6.proof.components import COMPONENTS
 from axs6.proof.prove import Outcome
@@ -137,7 +138,7 @@ def _code_of(check: Check) -> str:
     if check.kind is Kind.ENUMERATE:
         return sources(*ALL)
     modules = [_START[check.kind]]
-    proofs: Mapping[str, Any] = {**SPECIFICATIONS, **COMPONENTS}
+    proofs: Mapping[str, Any] = {**SPECIFICATIONS, **COMPONENTS, **dict.fromkeys(BEHIND, BusProof)}
     if check.unit in proofs:
         modules.append(proofs[check.unit].__module__)
     if check.kind is Kind.MUTATE:

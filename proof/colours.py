@@ -17,6 +17,9 @@ from axs6.sim.process import temporary_folder
 INPUT = -1
 """Stands for the input's payload among banks."""
 
+NOTHING_KNOWN = -2
+"""Stands among banks for what may have any colour, in each cycle another one."""
+
 
 class Property(StrEnum):
     """What makes a unit a queue, in every cycle after a reset and for all stalls."""
@@ -44,23 +47,38 @@ class Load:
 
 
 @dataclass(frozen=True)
+class Handshakes:
+    """When items go in and come out, as literals.
+
+    Args:
+        inputs: what is free in each cycle. push: an item goes in. pop: one comes out. shown: one is
+        offered. ready: the receiver would take it. takes: the unit would take an item.
+    """
+
+    inputs: Sequence[int]
+    push: int
+    pop: int
+    shown: int
+    ready: int
+    takes: int
+
+
+@dataclass(frozen=True)
 class Control:
     """A pipelined unit without its payload.
 
     Args:
         graph: of the literals.
-        registers: control registers, each a literal, its next value, and its value after reset.
-        i_valid, o_ready, i_ready, o_valid: literals of the handshakes.
+        registers: control registers, each a literal, its next value, and its value after reset,
+        which is None where that may be any.
+        handshakes: when items go in and come out.
         loads: what banks take.
         out: what parts of the output take.
     """
 
     graph: Graph
-    registers: Sequence[tuple[int, int, bool]]
-    i_valid: int
-    o_ready: int
-    i_ready: int
-    o_valid: int
+    registers: Sequence[tuple[int, int, bool | None]]
+    handshakes: Handshakes
     loads: Mapping[int, Load]
     out: Sequence[Load]
 
@@ -74,7 +92,21 @@ class Control:
         Raises:
             SynthesisError: pyosys is missing.
         """
-        return _Machine(self, latency).never(name, seconds)
+        machine = _Machine(self, latency)
+        return machine.never(machine.violation(name), seconds)
+
+    def avoids(self, literal: int, seconds: float) -> bool | None:
+        """Whether a literal is 0 in every cycle; None if the time is over."""
+        return _Machine(self, 1).never(literal, seconds)
+
+    def keeps(self, given: int, found: int, seconds: float) -> bool | None:
+        """Whether a bit of each item as it goes in is another one as it comes out.
+
+        Args:
+            given, found: the two bits. seconds: limit of ABC.
+        """
+        machine = _Machine(self, 1)
+        return machine.never(machine.changes(given, found), seconds)
 
 
 class _Machine:
@@ -82,17 +114,16 @@ class _Machine:
 
     def __init__(self, control: Control, latency: int) -> None:
         self._of, self._latency = control, latency
-        self._graph = graph = control.graph
+        self._graph = control.graph
         self._registers = list(control.registers)
-        self._inputs = [control.i_valid, control.o_ready]
-        self._push = graph.both(control.i_valid, control.i_ready)
-        self._pop = graph.both(control.o_valid, control.o_ready)
+        self._inputs = list(control.handshakes.inputs)
+        self._is = control.handshakes
         self._begun = self._remembered(TRUE)
         self._fresh = {bank: self._free() for bank in control.loads}
 
-    def never(self, name: Property, seconds: float) -> bool | None:
-        """Whether the property is never violated."""
-        bad = {
+    def violation(self, name: Property) -> int:
+        """Whether a property is violated."""
+        return {
             Property.ORDER: self._order,
             Property.ONCE: self._once,
             Property.WHOLE: self._whole,
@@ -101,13 +132,22 @@ class _Machine:
             Property.PROGRESS: self._stuck,
             Property.RATE: self._refuses,
         }[name]()
+
+    def never(self, bad: int, seconds: float) -> bool | None:
+        """Whether a literal is never 1."""
         if bad == FALSE:
             return True
         # A register that starts as 1 is the complement of one that starts as 0.
-        flipped = {bit: bit ^ 1 for bit, _, one in self._registers if one}
-        *nexts, bad = self._graph.cofactor([*(x for _, x, _ in self._registers), bad], flipped)
+        started = {bit: bit ^ 1 for bit, _, one in self._registers if one}
+        started |= {
+            bit: self._graph.choose(self._begun, bit, self._free())
+            for bit, _, one in self._registers
+            if one is None
+        }
+        *nexts, bad = self._graph.cofactor([*(x for _, x, _ in self._registers), bad], started)
         registers = [
-            (bit, after ^ one) for (bit, _, one), after in zip(self._registers, nexts, strict=True)
+            (bit, after ^ bool(one))
+            for (bit, _, one), after in zip(self._registers, nexts, strict=True)
         ]
         with temporary_folder("axs6-proof-") as folder:
             write_aiger(folder / "queue.aig", self._graph, self._inputs, [bad], registers)
@@ -146,7 +186,7 @@ class _Machine:
         now = {
             bank: graph.choose(self._begun, bit, self._fresh[bank]) for bank, bit in bits.items()
         }
-        now[INPUT] = entering
+        now |= {INPUT: entering, NOTHING_KNOWN: self._free()}
 
         def taken(load: Load, held: int) -> int:
             found = FALSE
@@ -162,54 +202,67 @@ class _Machine:
             self._registers.append((bits[bank], taken(load, now[bank]), False))
         return join(taken(load, FALSE) for load in self._of.out)
 
-    def _marked(self) -> tuple[int, int, int]:
-        """One item is marked: whether it went in before, the output's mark, and whether it left."""
+    def _marked(self) -> tuple[int, int, int, int]:
+        """One item is marked: whether it goes in, whether it went in before, the output's mark, and
+        whether it left."""
         graph, free = self._graph, self._free()
-        sent = self._ever(graph.both(self._push, free))
+        enters = graph.both(self._is.push, free)
+        sent = self._ever(enters)
         out = self._colour(graph.both(free, sent ^ 1), graph.any)
-        return sent, out, self._ever(graph.both(self._pop, out))
+        return enters, sent, out, self._ever(graph.both(self._is.pop, out))
 
     def _order(self) -> int:
         """From some item on all are marked: after a mark at the output there are no others."""
         graph, free = self._graph, self._free()
-        sent = self._ever(graph.both(self._push, free))
+        sent = self._ever(graph.both(self._is.push, free))
         out = self._colour(graph.any([free, sent]), graph.any)
-        seen = self._ever(graph.both(self._of.o_valid, out))
-        return graph.both(self._of.o_valid, graph.both(seen, out ^ 1))
+        seen = self._ever(graph.both(self._is.shown, out))
+        return graph.both(self._is.shown, graph.both(seen, out ^ 1))
 
     def _once(self) -> int:
-        sent, out, left = self._marked()
-        shown = self._graph.both(self._of.o_valid, out)
-        return self._graph.both(shown, self._graph.any([left, sent ^ 1]))
+        enters, sent, out, left = self._marked()
+        shown = self._graph.both(self._is.shown, out)
+        early = self._graph.both(sent ^ 1, enters ^ 1)
+        return self._graph.both(shown, self._graph.any([left, early]))
 
     def _whole(self) -> int:
         """Whether any part of an output is marked, and whether every part is, are the same."""
         graph, free = self._graph, self._free()
         some, every = self._colour(free, graph.any), self._colour(free, graph.all)
-        return graph.both(self._of.o_valid, graph.unlike(some, every))
+        return graph.both(self._is.shown, graph.unlike(some, every))
 
     def _held(self) -> int:
-        graph, valid = self._graph, self._of.o_valid
+        graph, valid = self._graph, self._is.shown
         out = self._colour(self._free(), graph.any)
-        waiting = self._remembered(graph.both(valid, self._of.o_ready ^ 1))
+        waiting = self._remembered(graph.both(valid, self._is.ready ^ 1))
         kept = graph.both(valid, graph.unlike(out, self._remembered(out)) ^ 1)
         return graph.both(waiting, kept ^ 1)
 
+    def changes(self, given: int, found: int) -> int:
+        """Whether a bit of the item that is marked is one as it goes in, and as it comes out
+        another."""
+        graph = self._graph
+        enters, sent, out, _ = self._marked()
+        was = graph.input(f"state {len(graph)}")
+        self._registers.append((was, graph.choose(sent, was, given), False))
+        unlike = graph.unlike(graph.choose(sent, was, given), found)
+        return graph.all([self._is.pop, out, graph.any([sent, enters]), unlike])
+
     def _late(self) -> int:
-        sent, _, left = self._marked()
+        _, sent, _, left = self._marked()
         inside = self._graph.both(sent, left ^ 1)
-        return self._lasts(self._graph.both(inside, self._of.o_valid ^ 1), self._latency - 1)
+        return self._lasts(self._graph.both(inside, self._is.shown ^ 1), self._latency - 1)
 
     def _stuck(self) -> int:
         """Each of at most two items a rank comes out in a cycle in which the receiver is ready."""
-        sent, _, left = self._marked()
+        _, sent, _, left = self._marked()
         inside = self._graph.both(sent, left ^ 1)
-        return self._lasts(self._graph.both(inside, self._of.o_ready), 2 * self._latency + 1)
+        return self._lasts(self._graph.both(inside, self._is.ready), 2 * self._latency + 1)
 
     def _refuses(self) -> int:
         """The receiver has been ready for as long as it takes to empty the unit."""
-        ready = self._lasts(self._of.o_ready, 2 * self._latency + 1)
-        return self._graph.both(ready, self._of.i_ready ^ 1)
+        ready = self._lasts(self._is.ready, 2 * self._latency + 1)
+        return self._graph.both(ready, self._is.takes ^ 1)
 
     def _lasts(self, state: int, cycles: int) -> int:
         """Whether something is so for more than a number of cycles."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 from typing import Any
 
+from axs6.hw.registry import BUS_UNITS
+from axs6.proof.buses import BusProof
 from axs6.proof.cores import Statement
 from axs6.proof.division import division
 from axs6.proof.fp32 import addition, conversion, multiplication
@@ -76,9 +78,10 @@ class ComponentProof:
 def proof_of(
     name: str, parameters: Mapping[str, Any], seconds: float = 600
 ) -> UnitProof | ComponentProof:
-    """The proof of a unit or a component; arguments and errors are those of the two."""
-    make = ComponentProof if name in COMPONENTS else UnitProof
-    return make(name, parameters, seconds)
+    """The proof of a unit or a component; arguments and errors are those of the three."""
+    if name in COMPONENTS:
+        return ComponentProof(name, parameters, seconds)
+    return (BusProof if name in BUS_UNITS else UnitProof)(name, parameters, seconds)
 
 
 def _claim(text: str, statement: Statement) -> Claim:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
-from typing import Any, NoReturn
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from axs6.proof.netlists import Design, check_driven, mapped_design, verilog_des
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.proof.steps import NotShownError, Proof, Subject
 from axs6.proof.stream import PipelinedUnit
+from axs6.proof.vectors import RESULTS, WAYS, Adding, VectorUnit
 from axs6.sim.batch.engine import GateModel
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.compiled import Stall
@@ -30,6 +31,9 @@ from axs6.synth.mapped import mapped_netlist
 
 RANDOM_ITEMS = 2000
 """Items that look for a difference where a step of a proof fails, beside the corner cases."""
+
+VECTOR_ITEMS = 20_000
+"""The same with stalls, where items form vectors: each copy in the simulator takes several."""
 
 STALL_SEEDS = 4
 """Simulations with stalls that look for a fault which the proof found."""
@@ -69,15 +73,18 @@ class UnitProof:
     """Proves that a unit is what its formats define, and that other designs are that unit.
 
     Args:
-        unit: name of a unit with streams `i` and `o`. Its outputs depend on one item each, or it
-        has a specification; then no netlists are proved.
+        unit: name of a unit with streams `i` and `o`. Its outputs depend on one item each, or on
+        vectors and it has a specification.
         parameters: of it; the others keep their defaults.
         seconds: limit of each question to a solver, and of Yosys.
 
     Raises:
-        ValueError: an argument is refused, or outputs depend on several items.
+        ValueError: an argument is refused, or outputs depend on several items in another way.
         SynthesisError: pyosys is missing, fails, or takes too long.
     """
+
+    same = "outputs are those of the RTL without registers"
+    """What is claimed of a design whose outputs depend on one item each."""
 
     def __init__(self, unit: str, parameters: Mapping[str, Any], seconds: float = 600) -> None:
         self._entry = entry = find_with_streams(unit)
@@ -86,14 +93,18 @@ class UnitProof:
         self._seconds = seconds
         self.inputs, self.outputs = port_fields(entry.build(**self._settings))
         self._alone = one_item_each(entry, self.inputs)
-        if not self._alone and (entry.name not in SPECIFICATIONS or self._settings.get("stages")):
-            self._refuse()
+        if not self._alone and entry.name not in SPECIFICATIONS:
+            raise ValueError(
+                "a proof of this needs outputs of one item each, and those of "
+                f"{entry.name} depend on several"
+            )
+        self._ends = [f"i_payload[{field.offset}]" for field in self.inputs if field.name == "last"]
 
-    def _refuse(self) -> NoReturn:
-        raise ValueError(
-            "a proof of this needs outputs of one item each, and those of "
-            f"{self._entry.name} depend on several"
-        )
+    def _check_turns(self) -> None:
+        """Refuse vectors that take turns."""
+        turns = self._settings.get("interleave", 1)
+        if not self._alone and turns != 1:
+            raise ValueError(f"a proof of registers needs interleave 1, not {turns}")
 
     @cached_property
     def _made(self) -> Generated:
@@ -142,6 +153,7 @@ class UnitProof:
     def rtl(self) -> Iterator[Claim]:
         """Prove that the RTL with its registers is that without them, behind a queue."""
         if self._settings.get("stages"):
+            self._check_turns()
             made = self._made
             design = verilog_design(made.verilog, made.module, seconds=self._seconds)
             yield from self._equal("RTL", design)
@@ -153,8 +165,10 @@ class UnitProof:
             options: of `axs6.synth.flow.Synthesis`.
 
         Raises:
+            ValueError: vectors take turns.
             SynthesisError: as `axs6.synth.mapped.mapped_netlist`.
         """
+        self._check_turns()
         made = self._made
         netlist = mapped_netlist(made.verilog, made.module, timeout=self._seconds, **options)
         name = " ".join(
@@ -175,9 +189,10 @@ class UnitProof:
 
         Raises:
             SynthesisError: Yosys refuses it.
-            ValueError: it has other ports, or bits that nothing drives.
+            ValueError: it has other ports, or bits that nothing drives; or vectors take turns.
             NetlistError: it has other clocks or edges, latches, loops, or nets with two drivers.
         """
+        self._check_turns()
         design = verilog_design(verilog, liberty=liberty, seconds=self._seconds)
         wanted, given = (_ports(each.graph) for each in (self._reference, design))
         if unlike := sorted(wanted ^ given):
@@ -189,7 +204,8 @@ class UnitProof:
 
     def _equal(self, name: str, design: Design) -> Iterator[Claim]:
         if not self._alone:
-            self._refuse()
+            yield from self._equal_vectors(name, design)
+            return
         if not self._settings.get("stages"):
             yield self._same_function(name, design, design.graph, self._reference.graph)
             return
@@ -202,20 +218,57 @@ class UnitProof:
         wanted = self._reference.graph
         payload = {bit: x for bit, x in wanted.outputs.items() if bit in function.outputs}
         yield self._same_function(name, design, function, wanted.with_outputs(payload))
-        control = unit.control()
+        yield from self._queue(name, design, unit)
+
+    def _equal_vectors(self, name: str, design: Design) -> Iterator[Claim]:
+        start, text = time.perf_counter(), "totals and results are those of the RTL"
+        if self._settings.get("stages"):
+            text += " without registers"
+        try:
+            unit, flat = (
+                VectorUnit(graph, self._ends, self._seconds)
+                for graph in (design.graph, self._reference.graph)
+            )
+            one, other = unit.function(), flat.function()
+            if len(one.outputs) != len(other.outputs):
+                raise NotShownError("totals have other bits than those of the RTL")
+            found = compare(one, other, seconds=self._seconds, ways=WAYS)
+        except NotShownError as error:
+            said, seconds = str(error), time.perf_counter() - start
+            yield self._failed(name, "sums of vectors behind a queue", design, said, seconds)
+            return
+        seconds = time.perf_counter() - start
+        if not found.equal:
+            yield self._failed(name, text, design, found.by, seconds)
+            return
+        yield Claim(name, text, Outcome.PROVED, found.by, seconds)
+        latency = self._made.manifest["latency"]
+        for each in Adding:
+            yield self._in_all_cycles(name, each, design, partial(unit.shows, each, latency))
+        yield from self._queue(name, design, unit)
+
+    def _queue(self, name: str, design: Design, unit: PipelinedUnit) -> Iterator[Claim]:
+        control, latency = unit.control(), self._made.manifest["latency"]
         for each in Property:
-            start = time.perf_counter()
-            shown = control.shows(each, self._made.manifest["latency"], self._seconds)
-            seconds = time.perf_counter() - start
-            if shown is False:
-                reason = f"ABC pdr, {self._seen_with_stalls(design)}"
-                yield Claim(name, each, Outcome.REFUTED, reason, seconds)
-            else:
-                outcome = Outcome.PROVED if shown else Outcome.OPEN
-                yield Claim(name, each, outcome, "ABC pdr", seconds)
+            shows = partial(control.shows, each, latency, self._seconds)
+            text = each if self._alone else RESULTS[each]
+            yield self._in_all_cycles(name, text, design, shows)
+
+    def _in_all_cycles(
+        self, name: str, text: str, design: Design, shows: Callable[[], bool | None]
+    ) -> Claim:
+        """A claim that ABC shows or not."""
+        start = time.perf_counter()
+        shown = shows()
+        seconds = time.perf_counter() - start
+        if shown is False:
+            reason = f"ABC pdr, {self._seen_with_stalls(design)}"
+            return Claim(name, text, Outcome.REFUTED, reason, seconds)
+        outcome = Outcome.PROVED if shown else Outcome.OPEN
+        return Claim(name, text, outcome, "ABC pdr", seconds)
 
     def _same_function(self, name: str, design: Design, one: Graph, other: Graph) -> Claim:
-        start, text = time.perf_counter(), "outputs are those of the RTL without registers"
+        start, text = time.perf_counter(), self.same
         found = compare(one, other, seconds=self._seconds)
         seconds = time.perf_counter() - start
         if found.equal is not False:
@@ -274,8 +327,9 @@ class UnitProof:
 
     def _seen_with_stalls(self, design: Design) -> str:
         """Whether random items with random stalls show a fault in the batch simulator, and how."""
+        count = RANDOM_ITEMS if self._alone else VECTOR_ITEMS
         for seed in range(STALL_SEEDS):
-            items = self._entry.random(self._flat, np.random.default_rng(seed), RANDOM_ITEMS)
+            items = self._entry.random(self._flat, np.random.default_rng(seed), count)
             stall = Stall(0.4, 0.4, seed=seed)
             try:
                 wrong = self._differs(design, items, stall)
@@ -288,13 +342,17 @@ class UnitProof:
     def _differs(self, design: Design, items: Mapping[str, Any], stall: Stall | None = None) -> Any:
         """Which items give other outputs in the batch simulator than the golden model says."""
         expected = self._entry.golden(items, self._flat)
-        model = GateModel(design.netlist, self._entry.name, **self._settings)
-        given = model.run(dict(items), stall).outputs
+        given = self._simulated(design, items, stall)
         unlike = [
             (given[key] != right.astype(given[key].dtype)).reshape(len(right), -1).any(axis=1)
             for key, right in expected.items()
         ]
         return np.any(unlike, axis=0)
+
+    def _simulated(self, design: Design, items: Mapping[str, Any], stall: Stall | None) -> Any:
+        """The outputs that a design gives in the batch simulator."""
+        model = GateModel(design.netlist, self._entry.name, **self._settings)
+        return model.run(dict(items), stall).outputs
 
 
 def _ports(graph: Graph) -> set[str]:

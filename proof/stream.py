@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
-from axs6.proof.colours import INPUT, Control, Load
+from axs6.proof.colours import INPUT, Control, Handshakes, Load
 from axs6.proof.steps import NotShownError
 
 CONTROLS = 8
@@ -29,14 +29,17 @@ class PipelinedUnit:
 
     Args:
         graph: as `axs6.proof.aig.read_aiger` reads it.
+        ends: names of those bits of the input's payload on which control may depend. Where there
+            are any, registers that reset leaves as they are start with any value.
 
     Raises:
-        NotShownError: control depends on payloads, is not reset, or makes `valid` wait for `ready`;
-            or registers take more than functions under a few control nodes.
+        NotShownError: control depends on other payload, is not reset, or makes `valid` wait for
+            `ready`; or registers take more than functions under a few control nodes.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, ends: Iterable[str] = ()) -> None:
         self._graph = graph
+        self._ends = {graph.inputs[name] for name in ends}
         nexts = [name for name in graph.outputs if name.startswith(NEXT)]
         self._next = {
             graph.inputs[name.removeprefix(NEXT)] >> 1: graph.outputs[name] for name in nexts
@@ -58,13 +61,15 @@ class PipelinedUnit:
             for node, literal in self._next.items()
             if node not in self._control
         }
+        self._loop = self._find_loop()
         self._bank, self._loads = self._find_banks()
         self._unknown = self._join_constants()
 
-    def _find_control(self) -> dict[int, int]:
+    def _find_control(self) -> dict[int, int | None]:
         """Control registers with their values after reset, without reset from now on."""
         graph = self._graph
         left, found, inputs = [self._i_ready, self._o_valid], set[int](), set[int]()
+        left += [2 * node for node in self._more_control()]
         while left:
             for node in graph.leaves([left.pop()]):
                 if node not in self._next:
@@ -72,18 +77,23 @@ class PipelinedUnit:
                 elif node not in found:
                     found.add(node)
                     left.append(self._next[node])
-        if both := inputs & self._payload:
+        if both := inputs & self._payload - {bit >> 1 for bit in self._ends}:
             raise NotShownError(f"valid and ready depend on {len(both)} bits of the payload")
         if self._o_ready >> 1 in graph.leaves([self._o_valid]):
             raise NotShownError("valid depends on ready in the same cycle")
         nodes = sorted(found)
         after = graph.cofactor([self._next[node] for node in nodes], {self._rst: TRUE})
-        if not_reset := [each for each in after if each not in (FALSE, TRUE)]:
-            raise NotShownError(f"reset leaves {len(not_reset)} control registers as they are")
+        reset = [each if each in (FALSE, TRUE) else None for each in after]
+        if (not_reset := reset.count(None)) and not self._ends:
+            raise NotShownError(f"reset leaves {not_reset} control registers as they are")
         wanted = [*self._next.values(), self._i_ready, self._o_valid]
         *nexts, self._i_ready, self._o_valid = graph.cofactor(wanted, {self._rst: FALSE})
         self._next = dict(zip(self._next, nexts, strict=True))
-        return dict(zip(nodes, after, strict=True))
+        return dict(zip(nodes, reset, strict=True))
+
+    def _more_control(self) -> list[int]:
+        """Registers that are control though `valid` and `ready` may not depend on them."""
+        return []
 
     def _find_cut(self) -> Callable[[int], frozenset[int]]:
         """For a node the control nodes through which it depends on control."""
@@ -102,6 +112,11 @@ class PipelinedUnit:
             values = {2 * node: case >> k & 1 for k, node in enumerate(controls)}
             rows += self._graph.cofactor([literal], values)
         return controls, tuple(rows)
+
+    def _find_loop(self) -> set[int]:
+        """Registers that take functions of themselves: none, as a function behind a queue has no
+        totals."""
+        return set()
 
     def _find_banks(self) -> tuple[dict[int, int], dict[int, Load]]:
         """The bank of each register and of the input's payload, and what banks do.
@@ -169,38 +184,43 @@ class PipelinedUnit:
         Raises:
             NotShownError: a register takes several functions of the input.
         """
-        graph = self._graph
+        value = self._values(self._out.values())
+        outputs = {}
+        for name, bit in self._out.items():
+            given = {self._replaced(x, value) for x in self._under_controls(bit)[1]}
+            if len(given) != 1:
+                raise NotShownError(f"an output bit gives {len(given)} functions of the input")
+            outputs[name] = given.pop()
+        return self._graph.with_outputs(outputs)
+
+    def _replaced(self, literal: int, value: Mapping[int, int]) -> int:
+        """A literal with what registers take in their place."""
+        known = {2 * x: value[x] for x in self._graph.leaves([literal]) if x in value}
+        return self._graph.cofactor([literal], known)[0]
+
+    def _values(self, literals: Iterable[int]) -> dict[int, int]:
+        """The registers that literals depend on, as functions of the input and of the loop."""
         value: dict[int, int] = {}
-
-        def replaced(literal: int) -> int:
-            known = {2 * x: value[x] for x in graph.leaves([literal]) if x in value}
-            return graph.cofactor([literal], known)[0]
-
-        for node in self._in_order(self._out.values()):
+        for node in self._in_order(literals):
             loads = {x for x in self._rows[node][1] if x != 2 * node}
-            taken = {replaced(x) for x in loads}
+            taken = {self._replaced(x, value) for x in loads}
             if len(taken) != 1:
                 raise NotShownError(f"a register takes {len(taken)} functions of the input")
             if self._bank[node] in self._unknown:
                 raise NotShownError("a register that takes a constant may start with another value")
             value[node] = taken.pop()
-        outputs = {}
-        for name, bit in self._out.items():
-            given = {replaced(x) for x in self._under_controls(bit)[1]}
-            if len(given) != 1:
-                raise NotShownError(f"an output bit gives {len(given)} functions of the input")
-            outputs[name] = given.pop()
-        return graph.with_outputs(outputs)
+        return value
 
     def _in_order(self, literals: Iterable[int]) -> list[int]:
         """Registers that literals depend on, each after those that it takes."""
         found: dict[int, None] = {}
         begun: set[int] = set()
-        left = [node for node in self._graph.leaves(literals) if node in self._rows]
+        outside = self._rows.keys() - self._loop
+        left = [node for node in self._graph.leaves(literals) if node in outside]
         while left:
             node = left[-1]
             below = {x for each in self._rows[node][1] for x in self._graph.leaves([each])}
-            waiting = [x for x in below - {node} if x in self._rows and x not in found]
+            waiting = [x for x in below - {node} if x in outside and x not in found]
             if node in found or not waiting:
                 left.pop()
                 found[node] = None
@@ -213,12 +233,28 @@ class PipelinedUnit:
 
     def control(self) -> Control:
         """The unit without its payload."""
-        registers = [
-            (2 * node, self._next[node], after == TRUE) for node, after in self._control.items()
-        ]
         out = {
             Load(controls, tuple(self._banks_of(x, self._bank) for x in rows))
             for controls, rows in (self._under_controls(bit) for bit in self._out.values())
         }
-        handshakes = self._i_valid, self._o_ready, self._i_ready, self._o_valid
-        return Control(self._graph, registers, *handshakes, self._loads, tuple(out))
+        return self._controlled(self._handshakes, out)
+
+    @property
+    def _handshakes(self) -> Handshakes:
+        both = self._graph.both
+        return Handshakes(
+            inputs=[self._i_valid, self._o_ready, *self._ends],
+            push=both(self._i_valid, self._i_ready),
+            pop=both(self._o_valid, self._o_ready),
+            shown=self._o_valid,
+            ready=self._o_ready,
+            takes=self._i_ready,
+        )
+
+    def _controlled(self, handshakes: Handshakes, out: Iterable[Load]) -> Control:
+        """The unit without its payload, with some handshakes and outputs."""
+        registers = [
+            (2 * node, self._next[node], None if after is None else after == TRUE)
+            for node, after in self._control.items()
+        ]
+        return Control(self._graph, registers, handshakes, self._loads, tuple(out))

@@ -197,9 +197,9 @@ def test_the_command_shows_what_refutes(main: Any, cells: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("axis_dot",), "axis_dot is on AXI4-Stream"),
+        (("axis_dot",), "needs axis_encoder or axis_decoder, not axis_dot"),
         (("matmul",), "needs outputs of one item each, and those of matmul depend on several"),
-        (("dot", "--stages", "1"), "needs outputs of one item each, and those of dot depend on"),
+        (("dot", "--stages", "1", "--interleave", "2"), "registers needs interleave 1, not 2"),
         (("dot", "--interleave", "2"), "a proof of a dot product needs interleave 1"),
         (("fp32_add", "--target", "sky130"), "fp32_add is a part of units, and netlists are"),
         (("fp32_divide", "--format", "mxfp4"), "mxfp4 has no denominator, so nothing is divided"),
