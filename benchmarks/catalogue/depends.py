@@ -90,12 +90,8 @@ ENCODED_FORMATS = tuple(
 )
 """Formats whose encoders are measured. Other encoders divide, and take minutes to synthesise."""
 
-COSTED = (
-    *("axs6", "mx9", "mx6", "mx4", "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4"),
-    *("mxint8", "nvfp4", "msfp16", "msfp12", "fp8_e4m3", "fp8_e5m2", "int8", "int6", "int4"),
-    *("uint8", "vsq4", "vsq6", "vsq8"),
-)
-"""Formats of the figures `costs`, `comparison-accuracy` and `formats`; `FOUR` has more."""
+COSTED = tuple(ROW_FORMATS)
+"""Formats of the figures `costs`, `comparison-accuracy` and `formats`."""
 
 BY_FORMAT: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("block_dot", {}, FORMATS),
@@ -108,7 +104,7 @@ AREAS_BY_FORMAT = tuple(
     (
         unit,
         others,
-        tuple(x for x in names if x in COSTED and (unit != "encoder" or x in ENCODED_FORMATS)),
+        tuple(x for x in names if unit != "encoder" or x in ENCODED_FORMATS),
     )
     for unit, others, names in BY_FORMAT
 )
@@ -169,7 +165,7 @@ SHOWN = (
 FOUR = (
     *("mx4", "msfp12", "mxfp4", "mxfp4_16", "mxfp4_mse"),
     *("nvfp4", "nvfp4_four-over-six", "nvfp4_ue5m3", "hif4", "if4", "razer"),
-    *("vsq4", "int4"),
+    *("vsq4", "int4", "nf4q6"),
 )
 """Formats of 4-bit elements that are held against each other."""
 
