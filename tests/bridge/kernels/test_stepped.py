@@ -331,7 +331,7 @@ FAULTS = {
         ),
     },
     ("mxfp8_e5m2", "cdna1"): {
-        "forgets what sums lose": ("unaligned.hpp", "lost[n] += ", "0 * "),
+        "forgets what sums lose": ("unaligned.hpp", "lost[i][n] += ", "0 * "),
         "forgets what the accumulator loses": (
             "unaligned.hpp",
             "lost_in(both, c, sum), lost_in(a, b, both)",
