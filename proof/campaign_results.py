@@ -12,13 +12,10 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
-from axs6.hw import units
-from axs6.hw.registry import UNITS
+from axs6.hw.registry import ALL_UNITS, UNITS
 from axs6.proof.buses import BEHIND, BusProof
 from axs6.proof.campaign import Check, Kind
 from axs6.proof.components import COMPONENTS
@@ -36,6 +33,9 @@ ALL = ("axs6.golden", "axs6.hw", "axs6.proof", "axs6.sim", "axs6.synth")
 _START: Mapping[Kind, str] = {Kind.PROVE: "axs6.proof.prove", Kind.MUTATE: "axs6.proof.score"}
 """The module that makes a check of a design."""
 
+_COMPONENTS = "axs6.proof.components"
+"""That which makes a proof of a part of units."""
+
 _PACKAGES: Mapping[Kind, tuple[str, ...]] = {
     Kind.PROVE: ("axs6.proof", "axs6.synth"),
     Kind.MUTATE: ("axs6.proof", "axs6.sim", "axs6.hw.units"),
@@ -43,7 +43,7 @@ _PACKAGES: Mapping[Kind, tuple[str, ...]] = {
 """Packages that decide what the checks find. What a format defines does not change, and what is
 proved is proved, however a simulator looks for an input that refutes a claim."""
 
-_TABLES = ("axs6.proof.specifications", "axs6.proof.components")
+_TABLES = ("axs6.proof.specifications", _COMPONENTS)
 """Modules that know the proofs of all units; a check needs that of its own."""
 
 
@@ -124,8 +124,8 @@ def key_of(check: Check) -> str:
     Of parts of units, which are no designs of their own, it is all of the hardware's sources.
     """
     parts = [_code_of(check)]
-    if check.unit in UNITS:
-        entry = UNITS[check.unit]
+    if check.unit in ALL_UNITS:
+        entry = ALL_UNITS[check.unit]
         given = {name: x for name, x in check.options.items() if name in entry.defaults}
         parts.append(design_digest(check.unit, given))
     else:
@@ -137,21 +137,14 @@ def _code_of(check: Check) -> str:
     """Digest of the modules that a check runs; an enumeration of all spaces runs all."""
     if check.kind is Kind.ENUMERATE:
         return sources(*ALL)
-    modules = [_START[check.kind]]
-    proofs: Mapping[str, Any] = {**SPECIFICATIONS, **COMPONENTS, **dict.fromkeys(BEHIND, BusProof)}
+    modules = [_COMPONENTS if check.unit in COMPONENTS else _START[check.kind]]
+    proofs: Mapping[str, Any] = {**SPECIFICATIONS, **dict.fromkeys(BEHIND, BusProof)}
     if check.unit in proofs:
         modules.append(proofs[check.unit].__module__)
     if check.kind is Kind.MUTATE:
-        modules.append(_stimulus(check.unit))
+        entry = UNITS[check.unit]
+        modules += [entry.corners.__module__, entry.random.__module__]
     return code_digest(tuple(modules), _PACKAGES[check.kind], _TABLES)
-
-
-def _stimulus(unit: str) -> str:
-    """The module that has a unit, with its stimulus."""
-    for module in iter_modules(units.__path__, f"{units.__name__}."):
-        if any(value is UNITS[unit] for value in vars(import_module(module.name)).values()):
-            return module.name
-    raise ValueError(f"no module of {units.__name__} has the unit {unit}")
 
 
 def run_check(check: Check, seconds: float) -> Result:

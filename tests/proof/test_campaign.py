@@ -78,12 +78,18 @@ def test_a_result_depends_on_the_proof_of_its_own_unit(
 
     monkeypatch.setattr(campaign_results, "code_digest", digest)
     before = key_of(check)
-    for module in ("decoder", "encoder", "components", "specifications"):
-        changed[:] = [f"axs6.proof.{module}"]
+    others = ("proof.decoder", "proof.encoder", "proof.components", "proof.specifications")
+    for module in (*others, "hw.units.axis"):
+        changed[:] = [f"axs6.{module}"]
         assert key_of(check) == before
     for module in ("expander", "solver", "prove"):
         changed[:] = [f"axs6.proof.{module}"]
         assert key_of(check) != before
+    part = Check(Kind.PROVE, "fp32_add", "", {})
+    changed[:] = []
+    before = key_of(part)
+    changed[:] = ["axs6.proof.components"]
+    assert key_of(part) != before
 
 
 def test_mutants_that_stay_open_do_not_pass_and_are_not_asked_again(tmp_path: Path) -> None:
