@@ -160,7 +160,7 @@ class BusProof(UnitProof):
 
 
 def _beat(tdata: Any) -> list[Field]:
-    """Fields of a beat: its data, and above them what it has beside."""
+    """Fields of a beat: those of its data, then `last` and `user`."""
     found = fields(tdata.shape())
     width = payload_width(found)
     return [*found, *(Field(x, width + k, 1, False, ()) for k, x in enumerate(BESIDE))]

@@ -112,7 +112,7 @@ class DecoderProof:
         return self._graph.bus("o_payload", values.offset + lane * values.width, values.width)
 
     def _show_first(self, value: Sequence[int]) -> None:
-        """Show a value that depends on what that of the first lane does."""
+        """Show the value of a lane whose inputs have the names of the first lane's."""
         given = _joined(self._given(0))
         if len(given) > LANE_BITS:
             factors = self._factors

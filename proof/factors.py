@@ -25,7 +25,7 @@ class Factor:
     Args:
         bits: of its code. significand: lowest bit first; 0 for 0, and anything where the factor is
         no finite number. place: the power of two of the lowest bit, in two's complement. zero, nan,
-        infinite, negative: what it is; -0 is negative and zero.
+        infinite: 1 if the factor is that. negative: its sign; -0 is both negative and zero.
     """
 
     bits: tuple[int, ...]

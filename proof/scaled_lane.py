@@ -56,7 +56,7 @@ class ScaledLane:
         self._wide = tuple(factor for factor in factors if factor.width > 1)
 
     def show(self) -> None:
-        """Show that the value is that of the definition.
+        """Show that the lane gives the value of the definition.
 
         Raises:
             NotShownError: it is not, or it is not known. An input that is said to show the contrary
@@ -103,8 +103,12 @@ class ScaledLane:
         return graph.cofactor(value, merged)
 
     def _ask(self, value: Sequence[int], cut: Word = (), *, seconds: float) -> None:
-        """Show that the value is that of the product of the significands, or of `cut` in its place,
-        which may be any within the range."""
+        """Show that the lane gives the rounded product of its factors.
+
+        Args:
+            value: what it gives. cut: inputs in place of the product of the significands; then any
+            number in its range may be there. seconds: limit.
+        """
         graph, factors = self._graph, self._factors
         place: Sequence[int] = [FALSE] * PLACE
         for factor in factors:

@@ -6,9 +6,10 @@ Everything is read from the flat netlist with its registers; names of nets mean 
 1. Control may depend on the bit that ends a vector. One control register says that the next item
    begins a vector: it takes that bit of each item that is added, and nothing else. So an item is
    added in the cycles in which that register depends on such a bit.
-2. The loop is the registers that take functions of themselves: the total. What it takes of an item
-   is a function of the input, and of itself within a vector; what comes out is a function of it and
-   of the last item. These are compared with those of the RTL without `stages`.
+2. The loop is the registers that take functions of themselves. They hold the total. The total
+   after an item is a function of the input, and within a vector of the total before it; the output
+   is a function of the total and of the last item. These functions are compared with those of the
+   RTL without `stages`.
 3. Up to the loop the machine is a queue of items, of which each is popped as it is added. With the
    colour of the last item in place of the loop, the whole machine is a queue of vectors.
 """
