@@ -7,13 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def words_of(bits: NDArray[Any]) -> NDArray[np.uint64]:
+    """A bit for each case as words: case k is bit k mod 64 of word k / 64. Zeros fill the last."""
+    padded = np.pad(bits, (0, -len(bits) % 64))
+    return np.packbits(padded, bitorder="little").view(np.uint64)
+
+
 def counting(literals: Sequence[int]) -> dict[int, NDArray[np.uint64]]:
     """Words with all values of some literals: the literal k of case j is bit k of j."""
     cases = np.arange(max(1 << len(literals), 64), dtype=np.uint32)
-    return {
-        each: np.packbits((cases >> k & 1).astype(np.uint8), bitorder="little").view(np.uint64)
-        for k, each in enumerate(literals)
-    }
+    return {each: words_of((cases >> k & 1).astype(np.uint8)) for k, each in enumerate(literals)}
 
 
 def cases_of(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:

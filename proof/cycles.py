@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from axs6.hw.units.unit import Items
 from axs6.proof.aig import NEXT
-from axs6.proof.cases import cases_of, counting
+from axs6.proof.cases import cases_of, counting, words_of
 from axs6.proof.mutants import MOST, SELECTOR, SELECTOR_BITS, Mutants
 from axs6.sim.words import payload_bits
 
@@ -94,12 +94,12 @@ class _Run:
         graph = self._graph
         rows = self._items[self._taken % len(self._items)]
         given = {**self._fixed, **self._state}
-        given |= {bit: _words(rows[:, k]) for k, bit in enumerate(self._payload)}
-        given[graph.inputs["i_valid[0]"]] = _words(valid)
-        given[graph.inputs["rst[0]"]] = _words(np.full(COPIES, reset))
+        given |= {bit: words_of(rows[:, k]) for k, bit in enumerate(self._payload)}
+        given[graph.inputs["i_valid[0]"]] = words_of(valid)
+        given[graph.inputs["rst[0]"]] = words_of(np.full(COPIES, reset))
         (shown,) = graph.values([graph.outputs["o_valid[0]"]], given)
         takes = ready(_bools(shown))
-        given[graph.inputs["o_ready[0]"]] = _words(takes)
+        given[graph.inputs["o_ready[0]"]] = words_of(takes)
         wanted = [graph.outputs[name] for name in ("o_valid[0]", "i_ready[0]", *self._names)]
         shown, free, *after = graph.values([*wanted, *self._out], given)
         self._state = dict(zip(self._state, after, strict=False))
@@ -119,10 +119,6 @@ class _Run:
             self.dead[copy] |= outputs[:count] != right[:count]
             self.dead[copy] |= bool(right) and not outputs
             self.dead[copy] |= bool(same_items) and len(outputs) != len(right)
-
-
-def _words(values: Bools) -> NDArray[np.uint64]:
-    return np.packbits(values, bitorder="little").view(np.uint64)
 
 
 def _bools(words: NDArray[np.uint64]) -> Bools:

@@ -27,7 +27,7 @@ from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.hw.core.layouts import Field, scale_names
 from axs6.hw.units.encoder import encoded_format
 from axs6.proof.aig import FALSE, TRUE, Graph
-from axs6.proof.cases import cases_of, counting
+from axs6.proof.cases import cases_of, counting, words_of
 from axs6.proof.encoder_rules import EncoderRules, Group
 from axs6.proof.one_value import OneValue, Ranges
 from axs6.proof.steps import NotShownError, Proof, Steps, Subject, show_passed
@@ -182,7 +182,7 @@ class EncoderProof:
         for lane, values in zip(lanes, self._rules.samples(group, len(lanes)), strict=True):
             for place, bit in enumerate(self._lanes[lane]):
                 ones = (values >> np.uint32(place) & np.uint32(1)).astype(np.uint8)
-                given[bit] = np.packbits(ones, bitorder="little").view(np.uint64)
+                given[bit] = words_of(ones)
         for words in self._graph.values([2 * node for node in nodes], given) if nodes else ():
             yield FALSE if not words.any() else TRUE if not (~words).any() else None
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from axs6.golden.formats import Float
 from axs6.hw.core.layouts import Field
 from axs6.proof.aig import FALSE, TRUE, Graph
-from axs6.proof.cases import cases_of, counting
+from axs6.proof.cases import cases_of, counting, words_of
 from axs6.proof.factors import TABLE_BITS, Factor
 from axs6.proof.products import show_product, sums_of
 from axs6.proof.rounding import PLACE, rounding
@@ -261,8 +261,7 @@ class Products:
 
 def _packed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The lowest bits of numbers, 64 in a word."""
-    bits = (numbers & np.uint64(1)).astype(np.uint8)
-    return np.packbits(bits, bitorder="little").view(np.uint64)
+    return words_of((numbers & np.uint64(1)).astype(np.uint8))
 
 
 def _parts(factors: tuple[Factor, ...]) -> Iterator[tuple[Factor, ...]]:

@@ -22,6 +22,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from axs6.proof.aig import FALSE, TRUE, Graph
+from axs6.proof.cases import words_of
 from axs6.proof.colours import NOTHING_KNOWN, Control, Load, Property
 from axs6.proof.solver import never
 from axs6.proof.steps import NotShownError
@@ -227,23 +228,17 @@ class VectorUnit(PipelinedUnit):
         nodes = sorted(self._loop)
         one = np.eye(len(nodes), dtype=np.uint8)
         totals = np.tile(np.concatenate([one, 1 - one]), (TRIED, 1))
-        given = {2 * node: _words(totals[:, k]) for k, node in enumerate(nodes)}
+        given = {2 * node: words_of(totals[:, k]) for k, node in enumerate(nodes)}
         rng = np.random.default_rng(0)
         for name in sorted(graph.inputs):
             if name.startswith("i_payload["):
                 tried = rng.integers(0, 2, TRIED, np.uint8)
-                given[graph.inputs[name]] = _words(np.repeat(tried, 2 * len(nodes)))
+                given[graph.inputs[name]] = words_of(np.repeat(tried, 2 * len(nodes)))
         found = np.stack(graph.values([out[name] for name in sorted(out)], given))
         bits = np.unpackbits(found.view(np.uint8), axis=1, bitorder="little")[:, : len(totals)]
         places = bits.reshape(len(out), TRIED, 2, len(nodes))
         order = {node: places[..., k].tobytes() for k, node in enumerate(nodes)}
         return sorted(nodes, key=order.__getitem__)
-
-
-def _words(bits: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> "np.typing.NDArray[np.uint64]":
-    padded = np.zeros(-(-len(bits) // 64) * 64, np.uint8)
-    padded[: len(bits)] = bits
-    return np.packbits(padded, bitorder="little").view(np.uint64)
 
 
 def _reached(start: int, below: Mapping[int, set[int]]) -> set[int]:
