@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.finite import Finite, reshaped
+from axs6.golden.finite import reshaped
 from axs6.golden.floats import Wide
 from axs6.golden.formats import (
     FP64,
@@ -31,7 +31,6 @@ from axs6.golden.formats import (
     Integer,
     Real,
     Scale,
-    Selected,
     ValueTable,
 )
 from axs6.golden.formats.block_format import MERIT_FRACTION
@@ -116,46 +115,6 @@ def merits(fmt: BlockFormat, x: Wide, exponent: NDArray[np.int16]) -> NDArray[np
     terms = codes * (2 * _in_units(element, values, flat) - (codes << MERIT_FRACTION))
     total: NDArray[np.int64] = terms.sum(axis=1).reshape(exponent.shape)
     return total
-
-
-def selects(element: Selected, x: Finite, codes: Sequence[NDArray[np.uint8]]) -> NDArray[np.bool_]:
-    """Which groups have the second element of a selection: those in which its merit is larger.
-
-    Merits that float64 holds exactly are computed in it, others in Python's integers.
-
-    Args:
-        element: the selection.
-        x: values over the scales of groups, (groups, values).
-        codes: their codes to nearest in both elements, each of that shape.
-    """
-    fraction = 1 << MERIT_FRACTION
-    most = float((1 << element.integer_bits + 1 + MERIT_FRACTION) - 1)
-    assert x.bits is not None  # values over real scales are FP32
-    wide = np.abs(x.bits.view(np.float32)).astype(np.float64)
-    wide *= element.divisor * 2.0 ** (MERIT_FRACTION - element.unit_exponent)
-    np.floor(wide, out=wide)
-    np.minimum(wide, most, out=wide)
-    wide *= 2
-    exact = selection_bits(element, wide.shape[-1]) <= FLOAT64_BITS
-    given = wide if exact else wide.astype(np.int64).astype(object)
-    merits = []
-    for table, own in zip(_magnitudes(element, exact), codes, strict=True):
-        counts = np.take(table, own)
-        terms = counts * -fraction
-        terms += given
-        merits.append(np.einsum("ij,ij->i", counts, terms) if exact else (counts * terms).sum(1))
-    return np.asarray(merits[1] > merits[0], np.bool_)
-
-
-@cache
-def _magnitudes(element: Selected, exact: bool) -> NDArray[Any]:
-    """Magnitudes of both elements in units, (2, codes), as float64 or as Python's integers."""
-    return np.abs(element.integers).reshape(2, -1).astype(np.float64 if exact else object)
-
-
-def selection_bits(element: Selected, values: int) -> int:
-    """Bits of the merits by which one of two elements is selected for a group of values."""
-    return 2 * element.integer_bits + 2 + MERIT_FRACTION + (values - 1).bit_length()
 
 
 @cache

@@ -17,6 +17,7 @@ from axs6.golden.formats import (
     Element,
     Exponent,
     Float,
+    Integer,
     Level,
     Mode,
     Real,
@@ -170,9 +171,6 @@ class _Rows:
             selected = _some(self.selected, part)
             own = codes.reshape(len(codes), selected.shape[1], codes.shape[1] // selected.shape[1])
             codes = (own | selected[..., None]).reshape(codes.shape)
-        values = np.take(element_values(element), codes)
-        if self.zero is not None:
-            values -= _some(self.zero, part)
         assert self.factor is not None
         factor = _some(self.factor, part)
         if self.exponent is not None:
@@ -180,11 +178,39 @@ class _Rows:
             power = _some(self.exponent, part) - (exponent.bias if exponent else 0)
             groups = max(factor.shape[1], power.shape[1])
             factor = np.ldexp(spread(factor, groups), spread(power, groups))
+        table = element_values(element)
+        exact = self._exact_in_fp32(table, element, factor)
+        if exact:
+            table, factor = table.astype(np.float32), factor.astype(np.float32)
+        values = np.take(table, codes)
+        if self.zero is not None:
+            values -= _some(self.zero, part)
         groups = factor.shape[1]
         grouped = values.reshape(len(values), groups, values.shape[1] // groups)
         with np.errstate(invalid="ignore"):  # of NaN scales, whose values are set later
             grouped *= factor[..., None]
-        out[:] = rounded(values, element.divisor, self.dtype)
+        out[:] = values.view(out.dtype) if exact else rounded(values, element.divisor, self.dtype)
+
+    def _exact_in_fp32(
+        self, table: NDArray[np.float64], element: Element, factor: NDArray[np.float64]
+    ) -> bool:
+        """Whether FP32 holds all products of the element's values and these factors.
+
+        Their significands together have to fit in its own, and no product may be subnormal.
+        """
+        bits = element.integer_bits
+        for scale in (level.scale for level in self.blocks.format.levels):
+            if isinstance(scale, Real):
+                bits += scale.dtype.fraction_bits + 1
+            elif isinstance(scale, Integer):
+                bits += scale.bits
+        if self.dtype != FP32 or self.zero is not None or element.divisor > 1:
+            return False
+        if bits > FP32.fraction_bits + 1 or not np.isfinite(table).all():
+            return False
+        least, most = float(element.unit), float(element.largest)
+        low, high = factor.min(initial=1), factor.max(initial=1)
+        return bool(low * least >= SMALLEST_NORMAL and high * most < 2.0**FP32.emax)
 
 
 def _some(x: NDArray[Any], part: slice) -> NDArray[Any]:
@@ -256,6 +282,8 @@ def _divided(values: NDArray[np.float64], divisor: int, dtype: Float) -> NDArray
         patterns = quotients.astype(np.float32).view(np.uint32)
     below = quotients.view(np.uint64) & np.uint64((1 << FRACTION_BELOW) - 1)
     unsure = below == np.uint64(1 << FRACTION_BELOW - 1)
+    if divisor < 1 << FRACTION_BELOW:  # of a quotient of 25 bits, the product is exact
+        unsure &= quotients * divisor != values
     unsure |= (np.abs(quotients) < SMALLEST_NORMAL) & (quotients != 0)
     if unsure.any():
         patterns[unsure] = _rounded(values[unsure], divisor, dtype)

@@ -1,15 +1,16 @@
 """Encoding of rows of blocks: scales from coarse to fine, then codes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.choice import choose, neighbours, selects
+from axs6.golden.choice import choose, neighbours
 from axs6.golden.factors import FOUR_OVER_SIX, Factor, Outer, factors, zero_point_scales
-from axs6.golden.finite import MAGNITUDE, Finite, Largest, reshaped
+from axs6.golden.finite import MAGNITUDE, Finite, Largest
 from axs6.golden.floats import Wide
 from axs6.golden.formats import (
     FP32,
@@ -21,15 +22,13 @@ from axs6.golden.formats import (
     ScaleChoice,
     Selected,
     Shift,
-    ValueTable,
 )
 from axs6.golden.quantise import UPPER_FRACTION_BITS, Quantiser
-from axs6.golden.rounding import Rounding
 from axs6.golden.scaling import (
     Values32,
-    as_wide,
     exponents,
     fp32_exponents,
+    fp32_log2,
     group_max,
     log2,
     real_scales,
@@ -37,7 +36,7 @@ from axs6.golden.scaling import (
     rounded_product,
     spread,
 )
-from axs6.golden.tables import table_codes, wide_table_codes
+from axs6.golden.selection import selected_codes
 
 SURE_FIELD = 16
 """Largest FP32 exponent field of a group's maximum whose scales are found from exact values.
@@ -46,9 +45,6 @@ Above it, exponent fields alone give the exponent and the shifts: groups that lo
 hold subnormal values, which are further below than the largest shift. It is higher for elements by
 which such a maximum, divided, could be subnormal.
 """
-
-FULL_FIELD = 255
-"""Stands for the exponent field of the scale of a group of zeros, under which zeros become 0."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +93,11 @@ class RowEncoder:
         else:
             given = np.zeros((1, 1), np.int16) if outer.exponent is None else outer.exponent
             exponent, group = np.broadcast_to(given, (len(codes), 1)), codes.shape[1]
-        random = None if words is None else words.reshape(-1, group)
         if isinstance(self.fmt.element, Selected):
-            codes[:] = self._selected(x, words, found[self.fmt.levels[0]])
+            codes[:] = self._selected(x, words, found[self.fmt.levels[0]]).reshape(codes.shape)
             return
-        rows = self._codes(x, group, exponent.reshape(-1), empty, random, zero)
+        random = None if words is None else words.reshape(-1, group)
+        rows = self.quantiser.codes(x, group, exponent.reshape(-1), empty, random, zero)
         codes[:] = rows.reshape(codes.shape)
 
     def _factor(
@@ -265,111 +261,31 @@ class RowEncoder:
             x: the values over their real scales.
             found: receives the codes of the shifts.
         """
-        exponent = np.zeros((1, 1), np.int64)
-        for level in self.fmt.shifts[::-1]:
-            top = log2(x.largest(int(level.group)).exact)
+        shifts = self.fmt.shifts
+        largest = x.largest(int(shifts[0].group)).bits
+        assert largest is not None  # values over real scales are FP32
+        tops = [fp32_log2(largest)]
+        for fine, coarse in pairwise(shifts):
+            tops.append(group_max(tops[-1], coarse.values // fine.values).reshape(len(largest), -1))
+        exponent = np.zeros((1, 1), np.int32)
+        for level, top in zip(shifts[::-1], tops[::-1], strict=True):
             exponent = spread(exponent, top.shape[1])
             codes = np.clip(self.fmt.element.emax + exponent - top, 0, level.scale.largest_code)
             found[level][:] = codes
             exponent = exponent - codes
         return exponent.astype(np.int16)
 
-    def _codes(
-        self,
-        x: Finite,
-        size: int,
-        exponent: NDArray[np.int16],
-        empty: NDArray[np.bool_] | None,
-        words: NDArray[np.uint64] | None,
-        zero: NDArray[np.int16] | None,
-    ) -> NDArray[np.uint8]:
-        """Codes of values, (groups, size).
-
-        Args:
-            x: the values over their real and integer scales.
-            size: values of a group with one exponent.
-            exponent: of each group.
-            empty: which groups are empty; None where none is.
-            words: random words, (groups, size), for stochastic rounding.
-            zero: codes of the value 0, in formats with a zero point.
-        """
-        quantiser, element = self.quantiser, self.fmt.element
-        if x.bits is None:
-            assert x.wide is not None
-            return self._wide_codes(reshaped(x.wide, (len(exponent), size)), exponent, words)
-        bits = x.bits.reshape(len(exponent), size)
-        if isinstance(element, ValueTable):
-            if words is not None:
-                return self._wide_codes(as_wide(bits), exponent, words)
-            return table_codes(element, quantiser.rounding, bits, exponent)
-        base = exponent + np.int16(FP32.bias + element.emin)
-        if empty is not None:
-            base[empty] = FULL_FIELD
-        magnitude = quantiser.magnitudes(bits, x.upper.reshape(bits.shape), base, words)
-        negative = bits >= FP32.sign_bit if element.signed_zero else bits > FP32.sign_bit
-        if zero is not None:
-            sign = negative.view(np.int8).astype(np.int16)
-            code = (magnitude ^ -sign) + sign  # the negative of negative ones
-            code += zero
-            np.maximum(code, np.int16(0), out=code)
-            return np.minimum(code, np.int16(element.largest_code), out=code).astype(np.uint8)
-        codes = quantiser.signed(magnitude, negative)
-        deep = base <= quantiser.reach
-        if deep.any():
-            given = None if words is None else words[deep]
-            codes[deep] = self._wide_codes(as_wide(bits[deep]), exponent[deep], given)
-        return codes
-
     def _selected(
         self, x: Finite, words: NDArray[np.uint64] | None, scales: NDArray[Any]
     ) -> NDArray[np.uint8]:
-        """Codes (rows, B) in the better element of each group, whose scales get the selecting bits.
-
-        Args:
-            x: the values over their scales, (rows, B).
-            words: random words of their shape, for stochastic rounding.
-            scales: codes of the finest scales, (rows, groups).
-        """
+        """Codes (groups, values) in the better element of each group; the codes of scales, (rows,
+        groups), get the bits that select."""
         level = self.fmt.levels[0]
-        x = x.in_rows(level.values)
         random = None if words is None else words.reshape(-1, level.values)
-        found = self._of_parts(x, self.quantiser, random)
-        judged = found
-        if self.quantiser.rounding is not Rounding.NEAREST:
-            nearest = replace(self.quantiser, rounding=Rounding.NEAREST)
-            judged = self._of_parts(x, nearest, None)
-        assert isinstance(self.fmt.element, Selected)
-        second = selects(self.fmt.element, x, judged)
+        codes, second = selected_codes(self.quantiser, x.in_rows(level.values), random)
         bits = second.reshape(scales.shape).astype(scales.dtype)
         scales |= bits << scales.dtype.type(level.scale.bits - 1)
-        codes = np.where(second[:, None], found[1], found[0])
-        return codes.reshape(len(scales), self.fmt.block * self.fmt.rows)
-
-    def _of_parts(
-        self, x: Finite, quantiser: Quantiser, words: NDArray[np.uint64] | None
-    ) -> list[NDArray[np.uint8]]:
-        """Codes of groups (groups, values) in both elements of a selection."""
-        size = x.shape[1]
-        exponent, found = np.zeros(x.shape[0], np.int16), []
-        for fmt in self.fmt.parts:
-            own = RowEncoder(fmt, replace(quantiser, elements=(fmt.element, fmt.element)))
-            found.append(own._codes(x, size, exponent, None, words, None))
-        return found
-
-    def _wide_codes(
-        self, x: Wide, exponent: NDArray[np.int16], words: NDArray[np.uint64] | None
-    ) -> NDArray[np.uint8]:
-        """As `_codes`, from exact values."""
-        element, how = self.fmt.element, self.quantiser
-        if isinstance(element, ValueTable):
-            column, bits = exponent[:, None], how.random_bits
-            return wide_table_codes(element, how.rounding, x, column, words, bits)
-        base = exponent.astype(np.int64) + element.emin
-        magnitude = how.wide_magnitudes(x, base, words)
-        negative = x.negative
-        if not element.signed_zero:
-            negative = negative & (x.significand != 0)
-        return how.signed(magnitude, negative)
+        return codes
 
 
 def _scaled(x: Finite, reciprocal: Values32) -> Finite:

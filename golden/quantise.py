@@ -12,16 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from axs6.golden.finite import Finite, reshaped
 from axs6.golden.floats import Wide
 from axs6.golden.formats import FP32, Element, TwosComplement, ValueTable
 from axs6.golden.rounding import Rounding
-from axs6.golden.tables import ends
+from axs6.golden.scaling import as_wide
+from axs6.golden.tables import ends, table_codes, wide_table_codes
 
 HIDDEN = np.uint32(1 << FP32.fraction_bits)
 UPPER_FRACTION_BITS = FP32.fraction_bits - 16
 """Bits of a fraction in the upper half of a pattern."""
 
 ZERO = np.int16(0)
+
+FULL_FIELD = 255
+"""Stands for the exponent field of the scale of a group of zeros, under which zeros become 0."""
 
 WIDE_BITS = 62
 """Bits of a significand of which a double's or a wide integer's is made; one more is its half."""
@@ -64,6 +69,66 @@ class Quantiser:
         """A property of the elements of a group of `size`; one number where both are alike."""
         even, odd = (getattr(element, name) for element in self.elements)
         return dtype(even) if even == odd else np.tile(np.array([even, odd], dtype), size // 2)
+
+    def codes(
+        self,
+        x: Finite,
+        size: int,
+        exponent: NDArray[np.int16],
+        empty: NDArray[np.bool_] | None,
+        words: NDArray[np.uint64] | None,
+        zero: NDArray[np.int16] | None,
+    ) -> NDArray[np.uint8]:
+        """Codes of values, (groups, size).
+
+        Args:
+            x: the values over their real and integer scales.
+            size: values of a group with one exponent.
+            exponent: of each group.
+            empty: which groups are empty; None where none is.
+            words: random words, (groups, size), for stochastic rounding.
+            zero: codes of the value 0, in formats with a zero point.
+        """
+        element = self.element
+        if x.bits is None:
+            assert x.wide is not None
+            return self._wide_codes(reshaped(x.wide, (len(exponent), size)), exponent, words)
+        bits = x.bits.reshape(len(exponent), size)
+        if isinstance(element, ValueTable):
+            if words is not None:
+                return self._wide_codes(as_wide(bits), exponent, words)
+            return table_codes(element, self.rounding, bits, exponent)
+        base = exponent + np.int16(FP32.bias + element.emin)
+        if empty is not None:
+            base[empty] = FULL_FIELD
+        magnitude = self.magnitudes(bits, x.upper.reshape(bits.shape), base, words)
+        negative = bits >= FP32.sign_bit if element.signed_zero else bits > FP32.sign_bit
+        if zero is not None:
+            sign = negative.view(np.int8).astype(np.int16)
+            code = (magnitude ^ -sign) + sign  # the negative of negative ones
+            code += zero
+            np.maximum(code, np.int16(0), out=code)
+            return np.minimum(code, np.int16(element.largest_code), out=code).astype(np.uint8)
+        codes = self.signed(magnitude, negative)
+        deep = base <= self.reach
+        if deep.any():
+            given = None if words is None else words[deep]
+            codes[deep] = self._wide_codes(as_wide(bits[deep]), exponent[deep], given)
+        return codes
+
+    def _wide_codes(
+        self, x: Wide, exponent: NDArray[np.int16], words: NDArray[np.uint64] | None
+    ) -> NDArray[np.uint8]:
+        """As `codes`, from exact values."""
+        if isinstance(self.element, ValueTable):
+            column, bits = exponent[:, None], self.random_bits
+            return wide_table_codes(self.element, self.rounding, x, column, words, bits)
+        base = exponent.astype(np.int64) + self.element.emin
+        magnitude = self.wide_magnitudes(x, base, words)
+        negative = x.negative
+        if not self.element.signed_zero:
+            negative = negative & (x.significand != 0)
+        return self.signed(magnitude, negative)
 
     def magnitudes(
         self,

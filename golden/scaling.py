@@ -58,6 +58,16 @@ def log2(x: Wide) -> NDArray[np.int64]:
     return np.where(x.significand != 0, x.exponent + 63, NO_VALUE)
 
 
+def fp32_log2(bits: NDArray[np.uint32]) -> NDArray[np.int32]:
+    """As `log2`, of FP32 patterns without a sign."""
+    field = bits >> np.uint32(FP32.fraction_bits)
+    found = field.view(np.int32) - np.int32(FP32.bias)
+    subnormal = field == 0
+    if subnormal.any():
+        found[subnormal] = log2(as_wide(bits[subnormal]))
+    return found
+
+
 def exponents(scale: Exponent, element: Element, largest: Wide) -> NDArray[np.uint8]:
     """Codes of exponent scales of groups with these largest magnitudes."""
     floor = log2(largest) - element.emax

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden import fp32
-from axs6.golden.choice import FLOAT64_BITS, selection_bits
 from axs6.golden.formats import (
     BF16,
     FP32,
@@ -23,6 +22,7 @@ from axs6.golden.formats import (
     Shift,
 )
 from axs6.golden.scaling import SMALLEST_SCALE, as_bf16
+from axs6.golden.selection import FLOAT64_BITS, selection_bits
 from axs6.torch.kernels.tables import LADDERS, TABLE_BITS, Ladder, as_table, parts
 
 MAX_BLOCK = 256

@@ -130,6 +130,12 @@ def test_values_come_in_the_byte_order_asked_for(dtype):
     assert np.array_equal(again.codes, encode(values.astype(f"f{values.itemsize}")).codes)
 
 
+PRODUCTS = (
+    *("hif4", "nvfp4_ue5m3", "mxfp4_16", "int8_bfloat16_t8", "e2m3fn_e8m5_t2", "if4", "razer"),
+    *("nf4+nf4q6_bfloat16_t16", "int4q6_float16_t4s2o1", "int8_float16_t4_e4m2_t8"),
+)
+"""Formats whose values FP32 holds, but where they are too small or too large, and others."""
+
 DIVIDED = (
     *(f"sm{bits}d_e8m0_t64" for bits in range(3, 9)),
     *("int8d_e8m0_t16s2o1", "sm8dq-3_e8m0_t4", "sm8d_float32_t8", "sm7d_e5m2_t16_float32_t0"),
@@ -153,7 +159,13 @@ def random_blocks(fmt, rng):
 def exact_values(blocks):
     """The values as fractions, by the definition."""
     element, levels = blocks.format.element, blocks.format.levels[::-1]
-    found = [int(x) * element.unit for x in element.integers[blocks.codes].ravel()]
+    codes = blocks.codes.astype(int)
+    if blocks.selected is not None:
+        each = np.repeat(blocks.selected, int(blocks.format.levels[0].group), -1).reshape(
+            codes.shape
+        )
+        codes += each.astype(int) << element.width
+    found = [int(x) * element.unit for x in element.integers[codes].ravel()]
     for level, codes in zip(levels, blocks.scales, strict=True):
         factors = [factor(level.scale, code) for code in codes.ravel()]
         each = len(found) // len(factors)
@@ -169,7 +181,7 @@ def factor(scale, code):
     return Fraction(2) ** (int(code) - scale.bias)
 
 
-@pytest.mark.parametrize("name", DIVIDED)
+@pytest.mark.parametrize("name", PRODUCTS + DIVIDED)
 def test_one_rounding(name):
     blocks = random_blocks(block_format(name), np.random.default_rng(1))
     exact = exact_values(blocks)

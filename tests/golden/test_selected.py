@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import axs6
-from axs6.golden.choice import selects
 from axs6.golden.finite import Finite
 from axs6.golden.formats import Selected, block_format
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.formats.selected import IF4, RAZER
+from axs6.golden.quantise import Quantiser
+from axs6.golden.rounding import Rounding
+from axs6.golden.selection import selected_codes, selects
 
 FORMATS = ("if4", "razer", "e2m1fn+table0:1:2:3:4:5:6::::-6:-5:-4:-3:-2:-1_float16_t16")
 
@@ -44,6 +46,24 @@ def test_equal_errors_keep_the_first_element() -> None:
     for name in ("if4", "razer"):
         blocks = axs6.encode(np.array([6, -6, 0, 0], np.float32), name)
         assert blocks.scales[-1][0] < 128
+
+
+@pytest.mark.parametrize("rounding", [Rounding.NEAREST, Rounding.TOWARD_ZERO])
+@pytest.mark.parametrize("name", FORMATS)
+def test_codes_do_not_depend_on_how_a_value_is_looked_up(name: str, rounding: Rounding) -> None:
+    element = block_format(name).element
+    assert isinstance(element, Selected)
+    upper = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
+    upper = upper[np.abs(upper.view(np.float32)) < 8]
+    low = np.array([0, 1, 0x7FFF, 0x8000, 0xFFFF, *range(0, 1 << 16, 6553)], np.uint32)
+    x = Finite((upper[:, None] | low).reshape(-1, 16), None)
+    codes, second = selected_codes(Quantiser((element, element), rounding, 0), x, None)
+    for number, part in enumerate(element.parts):
+        own = Quantiser((part, part), rounding, 0)
+        alone = own.codes(x, 16, np.zeros(len(codes), np.int16), None, None, None)
+        here = second == bool(number)
+        assert 0 < here.mean() < 1
+        assert (codes[here] == alone[here]).all()
 
 
 def test_the_values_of_if4_and_razer() -> None:
@@ -123,5 +143,6 @@ def test_merits_that_float64_does_not_hold_are_compared_exactly(apart: int) -> N
     values = x.astype(np.float32)
     assert (values == x).all()
     given = Finite.of(values, saturate=False)
-    second = selects(element, given, [np.array([row], np.uint8) for row in codes])
+    first, other = np.array(codes, np.uint16)
+    second = selects(element, given, (first << 4 | other)[None])
     assert second.tolist() == [apart > 0]
