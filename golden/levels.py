@@ -266,7 +266,9 @@ class RowEncoder:
         assert largest is not None  # values over real scales are FP32
         tops = [fp32_log2(largest)]
         for fine, coarse in pairwise(shifts):
-            tops.append(group_max(tops[-1], coarse.values // fine.values).reshape(len(largest), -1))
+            size = coarse.values // fine.values
+            shape = (len(largest), tops[-1].shape[1] // size)
+            tops.append(group_max(tops[-1], size).reshape(shape))
         exponent = np.zeros((1, 1), np.int32)
         for level, top in zip(shifts[::-1], tops[::-1], strict=True):
             exponent = spread(exponent, top.shape[1])
