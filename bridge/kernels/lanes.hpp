@@ -124,6 +124,17 @@ inline int32_t sum_of<int8_t>(const int8_t* lanes, int64_t count) {
 inline Doubles truncated(Doubles x) { return _mm512_roundscale_pd(x, TRUNCATE); }
 inline Doubles floored(Doubles x) { return _mm512_roundscale_pd(x, DOWN); }
 inline Doubles fused(Doubles x, Doubles y, Doubles z) { return _mm512_fmadd_pd(x, y, z); }
+inline Floats fused(Floats x, Floats y, Floats z) { return _mm512_fmadd_ps(x, y, z); }
+
+// x * y + z to within the last bit of FP32, which is 1 where bits are lost.
+inline Floats fused_to_odd(Floats x, Floats y, Floats z) {
+    const __m512 up = _mm512_fmadd_round_ps(x, y, z, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+    const __m512 down = _mm512_fmadd_round_ps(x, y, z, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    const __m512 near = _mm512_fmadd_round_ps(x, y, z, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    const auto bits = (__m512i)near, one = _mm512_set1_epi32(1);
+    const __mmask16 lost = _mm512_cmp_ps_mask(up, down, _CMP_NEQ_UQ);
+    return (Floats)_mm512_mask_or_epi32(bits, lost, bits, one);
+}
 
 #elif defined(__AVX2__) && defined(__FMA__)
 

@@ -85,12 +85,12 @@ inline bool fits(const Limits& rows, const Limits& columns, int bits) {
            rows.high + columns.high + bits <= 128;
 }
 
-// Whether sums below 2^bits times the row's factor are values of FP32, or of float64; and all that is
-// rounded from float64 is normal.
+// Whether sums below 2^bits times the row's factor are values of FP32, or have no more bits than two of
+// them; and whether the last bits of products that are rounded are normal.
 inline bool fits_long(const Limits& rows, const Limits& columns, int bits, Factors factors) {
     const bool there = rows.low >= -149 && columns.low >= -149 && columns.high <= 128;
-    return there && (factors == DOUBLE ? rows.high <= 128 && rows.low + columns.low >= -126
-                                       : rows.high + bits <= 128);
+    const bool rounded = rows.low + columns.low >= -126 && rows.high + columns.high + bits <= 128;
+    return there && rows.high + bits <= 128 && (factors != DOUBLE || rounded);
 }
 
 // fp32(x * y), rounded once. The product of their upper and lower parts is exact in float64, whose sum
@@ -101,7 +101,21 @@ inline float rounded_product(double x, double y) {
     return static_cast<float>(sum_to_odd(upper * y, (x - upper) * y));
 }
 
-// fp32(sums * row * columns), where both are FP32 values and float64 holds the first product.
+// fp32(sums * row * columns), rounded once, where both are FP32 values that `fits_long` accepts.
+#if defined(AXS6_VNNI)
+
+// The product is `high` and an exact rest of two parts, of which the second keeps its own rest in its
+// last bit.
+inline Floats rounded_products(Ints sums, float row, Floats columns) {
+    const Floats own = __builtin_convertvector(sums, Floats), rows = Floats{} + row;
+    const Floats upper = unfused(own * rows), lower = fused(own, rows, -upper);
+    const Floats high = unfused(upper * columns);
+    return high + fused_to_odd(lower, columns, fused(upper, columns, -high));
+}
+
+#else
+
+// Float64 holds the first product.
 inline Floats rounded_products(Ints sums, float row, Floats columns) {
     typedef int32_t HalfInts __attribute__((vector_size(4 * DOUBLES)));
     typedef int64_t Longs __attribute__((vector_size(8 * DOUBLES)));
@@ -123,6 +137,8 @@ inline Floats rounded_products(Ints sums, float row, Floats columns) {
     }
     return bits_of<Floats>(out);
 }
+
+#endif
 
 // Whether both factors, powers of two, and their product are normal, so that exponents can be added.
 inline bool fits_powers(const Limits& rows, const Limits& columns) {

@@ -22,6 +22,7 @@ struct Ladder {
     float lowest;                       // entry, in units
     // From which value on there is one more, and how high; infinity and 0 where there are fewer.
     float bounds[MAX_STEPS], step[MAX_STEPS];
+    float entries[MAX_STEPS + 1];  // in units, the last one again where there are fewer
 };
 
 struct Format {
@@ -242,6 +243,26 @@ inline void divided_block(const Format& f, const uint32_t* bits, int count, int 
 constexpr int PART = 16;  // lanes whose entries stay in registers
 typedef float Part __attribute__((vector_size(4 * PART)));
 
+#if defined(__AVX512F__)
+
+// Entries of values, of PART lanes: a search in halves, whose tables are registers.
+inline void listed_part(const Ladder& table, const float* x, float* to) {
+    static_assert(MAX_STEPS + 1 == PART);
+    const __m512 given = _mm512_loadu_ps(x), entries = _mm512_loadu_ps(table.entries);
+    const __m512 bounds = _mm512_maskz_loadu_ps((1 << MAX_STEPS) - 1, table.bounds);
+    __m512i place = _mm512_setzero_si512();
+#pragma GCC unroll 4
+    for (int half = PART / 2; half; half /= 2) {
+        const __m512i middle = _mm512_add_epi32(place, _mm512_set1_epi32(half - 1));
+        const __m512 bound = _mm512_permutexvar_ps(middle, bounds);
+        const __mmask16 up = _mm512_cmp_ps_mask(given, bound, _CMP_GE_OQ);
+        place = _mm512_mask_add_epi32(place, up, place, _mm512_set1_epi32(half));
+    }
+    _mm512_storeu_ps(to, _mm512_permutexvar_ps(place, entries));
+}
+
+#else
+
 // Entries of values, of PART lanes. Three sums, so that the one does not wait for the other.
 inline void listed_part(const Ladder& table, const float* x, float* to) {
     Part given, sums[3] = {Part{} + table.lowest};
@@ -252,6 +273,8 @@ inline void listed_part(const Ladder& table, const float* x, float* to) {
     sums[0] += sums[1] + sums[2];
     std::memcpy(to, sums, sizeof given);
 }
+
+#endif
 
 inline void listed_lanes(const Ladder& table, const float* x, int count, float* to) {
     int start = 0;

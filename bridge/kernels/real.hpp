@@ -211,28 +211,29 @@ inline void entries(const Ladder& table, const float* x, int count, float* to) {
     }
 }
 
-// By how much the merit of entries is larger than that of others, halved: of `axs6.golden.choice`,
-// whose sums are exact. `over` times a magnitude counts it in units, with the bits of a merit.
-template <int B>
-inline double more_merit(const Format& f, const float* x, double over, const float* first,
-                         const float* second) {
-    constexpr int COUNT = 8;  // sums side by side
-    constexpr float HALF = 1 << 10;
+// The bits after the point of magnitudes in merits, halved.
+constexpr float HALF = 1 << 10;
+
+// The limit of magnitudes in merits.
+inline double merit_limit(const Format& f) {
     const auto top = static_cast<int>(bits_of<uint32_t>(f.largest) >> 23) - 127;
-    const double most = 8 * HALF * power(top) - 1;
+    return 8 * HALF * power(top) - 1;
+}
+
+// Whether the merit of `second` is larger than that of `first`, by sums of `axs6.golden.choice` in a
+// type that holds them. `over` times a magnitude counts it in units, with the bits of a merit.
+template <int B, class Sum>
+inline bool is_better(const Format& f, const float* x, double over, double most,
+                      const float* first, const float* second) {
     const int count = B ? B : f.block;
-    double terms[MAX_BLOCK], sums[COUNT] = {}, total = 0;
+    Sum total = 0;
 #pragma GCC unroll 1
     for (int i = 0; i < count; ++i) {
         const float a = std::fabs(first[i]), b = std::fabs(second[i]);
         const auto whole = static_cast<int32_t>(std::min(x[i] * over, most));
-        terms[i] = static_cast<double>(b - a) * (whole - static_cast<double>((a + b) * HALF));
+        total += static_cast<Sum>(b - a) * (whole - static_cast<Sum>((a + b) * HALF));
     }
-    for (int i = 0; i + COUNT <= count; i += COUNT)
-        for (int k = 0; k < COUNT; ++k) sums[k] += terms[i + k];
-    for (int i = count / COUNT * COUNT; i < count; ++i) total += terms[i];
-    for (int k = 0; k < COUNT; ++k) total += sums[k];
-    return total;
+    return total > 0;
 }
 
 // Integers in the element of the larger merit, the first where both are equal. An infinity has the
@@ -240,7 +241,6 @@ inline double more_merit(const Format& f, const float* x, double over, const flo
 template <int B>
 inline void selected_block(const Format& f, const float* x, float reciprocal, Quantised& out) {
     constexpr float limit = std::numeric_limits<float>::max();
-    constexpr int FRACTION = 11;
     const int count = B ? B : f.block;
     const auto unit = static_cast<float>(power(-f.unit));
     alignas(64) float values[MAX_BLOCK], given[MAX_BLOCK], second[MAX_BLOCK];
@@ -251,9 +251,12 @@ inline void selected_block(const Format& f, const float* x, float reciprocal, Qu
     }
     entries<B>(f.ladders[0], given, count, out.q);
     entries<B>(f.ladders[1], given, count, second);
-    const double over = f.divisor * power(FRACTION - f.unit);
-    // A mask, since no processor predicts which is better.
-    const uint32_t better = more_merit<B>(f, values, over, out.q, second) > 0 ? ~0u : 0;
+    const double over = f.divisor * power(11 - f.unit), most = merit_limit(f);
+    const bool narrow = f.largest * most * count < std::numeric_limits<int32_t>::max();
+    const bool second_is_better =
+        narrow ? is_better<B, int32_t>(f, values, over, most, out.q, second)
+               : is_better<B, double>(f, values, over, most, out.q, second);
+    const uint32_t better = -static_cast<uint32_t>(second_is_better);  // no branch: not predictable
     for (int i = 0; i < count; ++i) {
         const auto a = bits_of<uint32_t>(out.q[i]), b = bits_of<uint32_t>(second[i]);
         out.q[i] = bits_of<float>(a ^ ((a ^ b) & better));

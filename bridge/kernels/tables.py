@@ -32,6 +32,7 @@ class Ladder(ctypes.Structure):
         ("lowest", ctypes.c_float),
         ("bounds", ctypes.c_float * STEPS_MAX),
         ("step", ctypes.c_float * STEPS_MAX),
+        ("entries", ctypes.c_float * TABLE_MAX),
     ]
 
     @classmethod
@@ -42,14 +43,15 @@ class Ladder(ctypes.Structure):
         values, bounds = ladder(table, Rounding.NEAREST, np.float32)
         values = values * np.float32(times(part, whole))
         bounds = np.ldexp(bounds, table.unit_exponent - (whole.emin - whole.fraction_bits))
-        numbers = ctypes.c_float * STEPS_MAX
+        numbers, more = ctypes.c_float * STEPS_MAX, STEPS_MAX - len(bounds)
         return cls(
             steps=len(bounds),
             negative_zero=part.has_negative_zero,
             minus_zero=part.signed_zero,
             lowest=values[0],
-            bounds=numbers(*bounds, *[np.inf] * (STEPS_MAX - len(bounds))),
+            bounds=numbers(*bounds, *[np.inf] * more),
             step=numbers(*np.diff(values)),
+            entries=(ctypes.c_float * TABLE_MAX)(*np.pad(values, (0, more), "edge")),
         )
 
 
