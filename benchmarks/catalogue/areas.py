@@ -127,7 +127,7 @@ AREAS = (
     compared("comparison", "--columns bits,qsnr,recorded", ERRORS),
     compared(
         "costs",
-        " ".join((*COSTED, "--columns cost,energy", "--jobs 2", "--timeout 1800")),
+        " ".join((*COSTED, "--columns cost,energy", "--jobs 2")),
         HARDWARE,
         compared_units(COSTED),
         COST_SHOWN,
