@@ -250,21 +250,20 @@ def _selected(
     lanes: Sequence[_Lane], level: Level, within: ScalesAbove, found: GroupEncoding
 ) -> int:
     """Which element a group has, by the merits of both; its codes are appended."""
-    definition, elements = found.definition, (found.definition.element, found.definition.second)
+    definition, unit = found.definition, found.definition.unit
+    elements = definition.element, definition.second
+    scaled = [floor(divide(abs(lane.number), within) / unit * 2**11) for lane in lanes]
     merits = []
     for element in elements:
         assert element is not None
-        total = Fraction(0)
-        for lane in lanes:
-            v = divide(abs(lane.number), within)
-            w = floor(v / definition.unit * 2**11) * power(-11)
-            bound = int(element.largest / definition.unit).bit_length()
-            w = min(w, 2 * power(bound) - power(-11))
+        limit = 2 ** (int(element.largest / unit).bit_length() + 12) - 1
+        total = 0
+        for lane, w in zip(lanes, scaled, strict=True):
             plain = lane._replace(value=lane.number)
             code = _element(plain, within, found._replace(rounding=NEAREST), element)
-            q = element.values[code]
-            q = abs(q) / definition.unit if isinstance(q, Fraction) else Fraction(0)
-            total += q * (2 * w - q)
+            value = element.values[code]
+            q = int(abs(value) / unit) if isinstance(value, Fraction) else 0
+            total += q * (2 * min(w, limit) - 2**11 * q)
         merits.append(total)
     second = merits[1] > merits[0]
     chosen = elements[second]

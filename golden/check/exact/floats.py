@@ -65,8 +65,10 @@ def power(exponent: int) -> Fraction:
 
 def floor_log2(x: Fraction) -> int:
     """The largest n with 2^n <= x, for x > 0."""
-    n = x.numerator.bit_length() - x.denominator.bit_length()
-    return n if power(n) <= x else n - 1
+    above, below = x.numerator, x.denominator
+    n = above.bit_length() - below.bit_length()
+    reached = below << n <= above if n > 0 else below <= above << -n
+    return n if reached else n - 1
 
 
 def float_value(bits: int, fmt: Format) -> Value:
@@ -83,6 +85,13 @@ def float_value(bits: int, fmt: Format) -> Value:
     return sign * (2**fmt.fraction_bits + fraction) * power(field - fmt.bias - fmt.fraction_bits)
 
 
+def rounded_quotient(x: Fraction, exponent: int) -> int:
+    """The integer nearest to x / 2^exponent, ties to even, for x >= 0."""
+    above, below = x.numerator << max(-exponent, 0), x.denominator << max(exponent, 0)
+    n, rest = divmod(above, below)
+    return n + (2 * rest > below or (2 * rest == below and n % 2 == 1))
+
+
 def round_to_float(x: Fraction, fmt: Format, saturate: bool = False) -> int:
     """Bit pattern nearest to `x`, ties to even, subnormals kept.
 
@@ -93,8 +102,8 @@ def round_to_float(x: Fraction, fmt: Format, saturate: bool = False) -> int:
         return 0
     sign = fmt.sign if x < 0 else 0
     exponent = max(floor_log2(abs(x)) - fmt.fraction_bits, fmt.lowest)
-    n = round(abs(x) / power(exponent))
-    if n * power(exponent) >= power(fmt.bias + 1):
+    n = rounded_quotient(abs(x), exponent)
+    if n.bit_length() + exponent > fmt.bias + 1:
         return sign | fmt.infinity - (1 if saturate else 0)
     if n < 2**fmt.fraction_bits:
         return sign | n

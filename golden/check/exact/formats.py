@@ -60,6 +60,15 @@ class Element:
         return sorted([pair for pair in found if sign * pair[0] >= 0], key=lambda x: abs(x[0]))
 
     @cached_property
+    def sides(self) -> dict[bool, tuple[list[Fraction], list[int]]]:
+        """Magnitudes and codes of the listed values from 0 on, and of those from 0 down (True)."""
+        found = {}
+        for negative, sign in ((False, 1), (True, -1)):
+            pairs = self.side(sign)
+            found[negative] = ([abs(x) for x, _ in pairs], [code for _, code in pairs])
+        return found
+
+    @cached_property
     def unit(self) -> Fraction:
         """Of which all values are multiples: the smallest step; of listed ones the largest such."""
         if not self.listed:

@@ -1,5 +1,6 @@
 """Rounding of numbers and to codes, in fractions: steps of the exact model."""
 
+from bisect import bisect_right
 from fractions import Fraction
 from math import floor
 from typing import Final, NamedTuple
@@ -63,11 +64,12 @@ def listed_code(
 
     A tie goes to the even code; if neither or both are even, to the smaller magnitude.
     """
-    side = [(abs(value), code) for value, code in element.side(-1 if negative else 1)]
-    low = max(place for place, (value, _) in enumerate(side) if value <= x)
-    if low == len(side) - 1 or rounding.name == "toward_zero":
-        return side[low][1]
-    (lower, code), (upper, next_code) = side[low : low + 2]
+    magnitudes, codes = element.sides[negative]
+    low = bisect_right(magnitudes, x) - 1
+    if low == len(codes) - 1 or rounding.name == "toward_zero":
+        return codes[low]
+    lower, upper = magnitudes[low : low + 2]
+    code, next_code = codes[low : low + 2]
     if rounding.name == "nearest":
         up = x - lower > upper - x
         tie = x - lower == upper - x
