@@ -14,7 +14,8 @@ from axs6.proof import score
 from axs6.proof.cycles import killed_in_cycles
 from axs6.proof.mutants import MOST, MutantModel, Mutants, mutants
 from axs6.proof.score import mutation_score
-from axs6.proof.survivors import Judge, Verdict
+from axs6.proof.survivors import Judge
+from axs6.proof.verdicts import Verdict
 from axs6.sim.tools import ToolError
 
 SMALL: dict[str, Any] = {"block": 8, "dtype": "bf16"}
