@@ -12,6 +12,7 @@ from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.number import LEAST_EXPONENT
 from axs6.hw.units.block_dot import end_scales
 from axs6.hw.units.blocks import end_codes, special_codes
+from axs6.hw.units.cancelling import cancelling, largest_exponent
 from axs6.hw.units.unit import Items
 
 DISTANCE = 45
@@ -26,11 +27,11 @@ either sign; zeros; and, in a lane, what is no number, where there is such a cod
 
 
 def format_corners(shape: DotShape) -> Items:
-    """Vectors that overflow, cancel and underflow, and that round at every distance."""
+    """Vectors that overflow, underflow, cancel, and round at every distance."""
     vectors = list(_vectors(shape))
     pairs = [pair for vector in vectors for pair in vector]
     totals = np.array([total for _, _, total in pairs])
-    first = np.minimum(totals, _largest(shape.a))
+    first = np.minimum(totals, largest_exponent(shape.a))
     items: Items = {}
     for side, fmt, exponents, column in (
         ("a", shape.a, first, 0),
@@ -45,13 +46,20 @@ def format_corners(shape: DotShape) -> Items:
         items[f"{side}.codes"] = rows[np.array([pair[column] for pair in pairs])]
     last = [[0] * (len(vector) - 1) + [1] for vector in vectors]
     items["last"] = np.concatenate(last)
+    items = with_cancelling(items, shape)
     if shape.scaled:
-        items["outer"] = outer_scales(np.random.default_rng(8), len(pairs))
+        items["outer"] = outer_scales(np.random.default_rng(8), len(items["last"]))
     return items
 
 
+def with_cancelling(items: Items, shape: DotShape) -> Items:
+    """Items, and behind them vectors whose largest term cancels."""
+    more = cancelling(shape)
+    return {name: np.concatenate([array, more[name]]) for name, array in items.items()}
+
+
 def _vectors(shape: DotShape) -> Iterator[list[Pair]]:
-    largest = _largest(shape.a) + _largest(shape.b)
+    largest = largest_exponent(shape.a) + largest_exponent(shape.b)
     least = -LEAST_EXPONENT - shape.offset
     near = range(least - shape.width - 2, least + 3)
     over = range(least + 277 - shape.width - 2, least + 277 + 3)
@@ -68,11 +76,6 @@ def _vectors(shape: DotShape) -> Iterator[list[Pair]]:
         for x, y in ((PLUS, ONE), (MINUS, ONE), (PLUS, MINUS_ONE), (ONE, PLUS)):
             yield [(PLUS, PLUS, middle), (x, y, low)]
             yield [(ONE, ONE, middle), (x, y, low), (MINUS, PLUS, low)]
-
-
-def _largest(fmt: BlockFormat) -> int:
-    """The largest exponent field."""
-    return next((x.scale.largest_code for x in fmt.blocked if isinstance(x.scale, Exponent)), 0)
 
 
 def _rows(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
