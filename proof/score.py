@@ -29,6 +29,9 @@ STALLED = 1000
 IN_CYCLES = 64
 """Random items that come to a receiver that waits for `valid`, and with a reset in flight."""
 
+FOLLOWING = 32
+"""How often an item runs that is to kill."""
+
 STALL = Stall(0.4, 0.4, seed=1)
 
 SOLVER_SECONDS = 10.0
@@ -187,6 +190,10 @@ def _scales(formats: Sequence[BlockFormat], inputs: Iterable[Field]) -> dict[str
 
 
 def _check_kills(model: MutantModel, mutation: Mutation, item: Items) -> None:
-    """Run an item that the solver found."""
-    if not model.killed(item)[mutation.number]:
+    """Run an item that the solver found, or a vector.
+
+    The selector comes with items, so more of them have to follow until the output is there.
+    """
+    often = {name: np.concatenate([array] * FOLLOWING) for name, array in item.items()}
+    if not model.killed(often)[mutation.number]:
         raise ToolError(f"an item that was to kill the mutant {mutation} does not: {item}")
