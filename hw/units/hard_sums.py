@@ -1,14 +1,14 @@
 """Vectors of random blocks whose sums in FP32 are hard.
 
 The largest term cancels, so that what is left has any number of leading zeros; terms are far apart;
-or sums are subnormal.
+or sums are at either end of FP32.
 """
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.formats import BlockFormat, Exponent, Shift
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Shift
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.fp32.common import SIGNIFICAND
@@ -21,14 +21,17 @@ LENGTH = 4
 """Items of a vector that cancels: a term, two smaller ones, and the first one with the opposite
 sign."""
 
-CANCEL, APART, SUBNORMAL = 768, 64, 1024
+CANCEL, APART, ENDS = 1024, 192, 2048
 """Numbers of vectors of each kind."""
 
 POOL = 1 << 14
 """Random pairs of blocks, of which those are taken whose sums have few ones."""
 
-FEW = 128
+FEW = 256
 """Sums with few ones."""
+
+HIGH = 0.2
+"""Share of them near the largest number."""
 
 
 def hard_sums(shape: DotShape) -> Items:
@@ -45,12 +48,12 @@ def hard_sums(shape: DotShape) -> Items:
     totals = [
         _cancelling(rng, low, largest),
         rng.integers(0, largest, (APART, 2), endpoint=True),
-        least - 1 - rng.integers(0, widths, endpoint=True)[:, None],
+        _at_ends(rng, least, widths)[:, None],
     ]
     ends = [np.arange(x.shape[1]) == x.shape[1] - 1 for x in totals]
     last = [np.tile(end, len(x)) for end, x in zip(ends, totals, strict=True)]
     exponents = np.clip(np.concatenate([x.ravel() for x in totals]), 0, largest)
-    items = _blocks(rng, shape, len(exponents) - SUBNORMAL)
+    items = _blocks(rng, shape, len(exponents) - ENDS)
     items = {name: np.concatenate([array, few[name]]) for name, array in items.items()}
     for array in items.values():
         array[LENGTH - 1 : CANCEL * LENGTH : LENGTH] = array[: CANCEL * LENGTH : LENGTH]
@@ -71,6 +74,14 @@ def _cancelling(rng: Generator, low: NDArray[np.int64], largest: int) -> NDArray
     steps = rng.integers(0, SIGNIFICAND + 2, (len(low), LENGTH - 2))
     below[:, 1:-1] = np.cumsum(steps, axis=1)
     return top[:, None] - below
+
+
+def _at_ends(rng: Generator, least: int, widths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sums of exponents with which sums of these widths are subnormal, or near the largest
+    number."""
+    low = least - 1 - rng.integers(0, widths, endpoint=True)
+    high = least + LEAST_EXPONENT + FP32.bias + 1 - widths + rng.integers(0, 2, len(widths))
+    return np.where(rng.random(len(widths)) < HIGH, high, low)
 
 
 def _blocks(rng: Generator, shape: DotShape, count: int) -> Items:
@@ -105,7 +116,7 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> tuple[Items, NDArray[np.i
     high = found["high"].astype(object) << WORD if "high" in found else 0
     sums, where = np.unique(np.abs(found["sum"].astype(object) + high), return_index=True)
     ones = np.array([each.bit_count() for each in sums])
-    chosen = np.resize(np.argsort(ones, kind="stable")[:FEW], SUBNORMAL)
+    chosen = np.resize(np.argsort(ones, kind="stable")[:FEW], ENDS)
     widths = np.array([each.bit_length() for each in sums[chosen]])
     return {name: array[where[chosen]] for name, array in items.items()}, widths
 
