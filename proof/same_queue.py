@@ -136,10 +136,13 @@ class SameVectors:
         self._queues: list[tuple[tuple[object, ...], bool]] = []
 
     @cached_property
-    def _right(self) -> tuple[_Vectors, Graph]:
-        """The unit, and its totals and output as functions."""
-        unit = self._unit(self._outputs)
-        return unit, unit.function()
+    def _right(self) -> tuple[_Vectors, Graph] | None:
+        """The unit, and its totals and output as functions; None if it has none."""
+        try:
+            unit = self._unit(self._outputs)
+            return unit, unit.function()
+        except NotShownError:
+            return None
 
     def _unit(self, outputs: Mapping[str, int]) -> _Vectors:
         graph = self._graph.with_outputs(outputs)
@@ -148,6 +151,8 @@ class SameVectors:
 
     def decide(self, outputs: Mapping[str, int]) -> Decision:
         """As of `SameQueue`."""
+        if self._right is None:
+            return UNDECIDED
         (right, wanted), unit = self._right, self._unit(outputs)
         given = unit.function()
         if unit.totals != right.totals:
@@ -179,6 +184,7 @@ class SameVectors:
 
     @cached_property
     def _reached(self) -> "_Reached":
+        assert self._right is not None
         return _Reached(self._right[1], self._codes, self._seconds)
 
     def _is_queue(self, unit: _Vectors) -> bool:

@@ -55,7 +55,8 @@ def hard_sums(shape: DotShape) -> Items:
     exponents = np.clip(np.concatenate([x.ravel() for x in totals]), 0, largest)
     items = _blocks(rng, shape, len(exponents) - ENDS)
     items = {name: np.concatenate([array, few[name]]) for name, array in items.items()}
-    for array in items.values():
+    for name, array in items.items():
+        array[: CANCEL * LENGTH : 2 * LENGTH] = few[name][: CANCEL // 2]
         array[LENGTH - 1 : CANCEL * LENGTH : LENGTH] = array[: CANCEL * LENGTH : LENGTH]
     codes = items["a.codes"][: CANCEL * LENGTH]
     codes[LENGTH - 1 :: LENGTH] = _negated(shape.a)[codes[::LENGTH]]
