@@ -129,6 +129,8 @@ def test_every_mutant_that_is_not_equal_is_killed(unit: str, parameters: dict[st
                 ("decoder", {"block": 8, "stages": 3}),
                 ("encoder", {"block": 8, "dtype": "bf16", "stages": 2}),
                 ("block_dot", {"format": "mx4", "stages": 4}),
+                ("dot", {"format": "mx4", "block": 8, "stages": 2}),
+                ("dot", {"format": "axs6", "block": 8}),
             ]
         ),
     ],
