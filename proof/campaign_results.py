@@ -21,7 +21,7 @@ from axs6.proof.campaign import Check, Kind
 from axs6.proof.components import COMPONENTS
 from axs6.proof.prove import Outcome
 from axs6.proof.specifications import SPECIFICATIONS
-from axs6.proof.survivors import Verdict
+from axs6.proof.verdicts import Verdict
 from axs6.sim.cache import cache_folder, check_cache, sources
 from axs6.sim.designs import design_digest
 from axs6.sim.imports import code_digest

@@ -5,6 +5,7 @@ streams alone.
 """
 
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,14 @@ COPIES = MOST + 1
 CYCLES = 24
 """Cycles of a phase, beside twice the latency."""
 
+PERIOD = 5
+"""Cycles in the last of which no item is offered, where mutants must not take fewer of them."""
+
 Bools = NDArray[np.bool_]
 
 
 def killed_in_cycles(made: Mutants, items: Items, latency: int, seed: int) -> Bools:
-    """Which mutants give other outputs than the unit, lose some, or give too many.
+    """Which mutants give other outputs than the unit, lose some, give too many, or are slower.
 
     Args:
         made: the mutants of a unit with registers. items: of the unit, the first of which begin
@@ -41,6 +45,10 @@ def killed_in_cycles(made: Mutants, items: Items, latency: int, seed: int) -> Bo
     run.reset()
     run.phase(cycles, lambda: True, lambda valid: np.ones(COPIES, np.bool_))
     run.phase(cycles, lambda: False, lambda valid: np.ones(COPIES, np.bool_))
+    run.reset()
+    pauses = (cycle % PERIOD < PERIOD - 1 for cycle in count())
+    run.phase(cycles, lambda: next(pauses), lambda valid: np.ones(COPIES, np.bool_))
+    run.kill_slower()
     return run.dead
 
 
@@ -109,6 +117,10 @@ class _Run:
         bits = np.stack([_bools(each) for each in after[len(self._names) :]], axis=1)
         for copy, row in zip(np.flatnonzero(gives), np.packbits(bits, axis=1)[gives], strict=True):
             self._given[copy].append(row.tobytes())
+
+    def kill_slower(self) -> None:
+        """Kill those that took other numbers of items since the last reset than the unit."""
+        self.dead |= self._taken != self._taken[0]
 
     def _compare(self) -> None:
         """Kill those whose outputs are not the first ones of the unit, or are too few or many."""

@@ -11,13 +11,14 @@ from axs6.golden.formats import BlockFormat, Scale
 from axs6.hw.core.layouts import Field, outer_names, scale_names
 from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Items
-from axs6.proof.aig import Graph
+from axs6.proof.aig import NEXT, Graph
 from axs6.proof.cycles import killed_in_cycles
 from axs6.proof.items import one_item_each
 from axs6.proof.mutants import MOST, MutantModel, Mutants, Mutation, mutants
 from axs6.proof.prove import UnitProof
 from axs6.proof.steps import Proof
-from axs6.proof.survivors import Decision, Judge, Verdict
+from axs6.proof.survivors import Judge
+from axs6.proof.verdicts import Decision, Verdict
 from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
 from axs6.synth.process import Limit
@@ -27,6 +28,9 @@ STALLED = 1000
 
 IN_CYCLES = 64
 """Random items that come to a receiver that waits for `valid`, and with a reset in flight."""
+
+FOLLOWING = 32
+"""How often an item runs that is to kill."""
 
 STALL = Stall(0.4, 0.4, seed=1)
 
@@ -133,15 +137,15 @@ def mutation_score(
     model, rng = MutantModel(made), np.random.default_rng(seed)
     dead = model.killed(entry.corners(settings))
     dead |= model.killed(entry.random(settings, rng, items))
-    latency = entry.build(**settings).latency if settings.get("stages") else 0
-    if latency:
+    latency = entry.build(**settings).latency
+    registers = any(name.startswith(NEXT) for name in made.graph.outputs)
+    if registers:
         dead |= model.killed(entry.random(settings, rng, STALLED), STALL)
         few = entry.random(settings, rng, IN_CYCLES)
         dead |= killed_in_cycles(made, few, latency, seed)
     scales = _scales(entry.formats(settings), made.inputs)
-    is_queue = latency and one_item_each(entry, made.inputs)
-    proof = None if latency else _proof(made)
-    queue = latency if is_queue else None
+    proof = None if registers else _proof(made)
+    queue = latency if registers and _is_queue(made) else None
     judge = Judge(
         made.graph, made.inputs, made.source.outputs, scales, queue, proof, SOLVER_SECONDS
     )
@@ -157,6 +161,12 @@ def mutation_score(
     killed = len(made.mutations) - len(survivors)
     over = not limit.left
     return MutationScore(unit, settings, seed, items, killed, tuple(survivors), over)
+
+
+def _is_queue(made: Mutants) -> bool:
+    """Whether a unit is a queue of items, or of vectors that do not take turns."""
+    entry = find_with_streams(made.unit)
+    return not entry.remembers and made.settings.get("interleave", 1) == 1
 
 
 def _proof(made: Mutants) -> Callable[[Graph], Proof] | None:
@@ -180,6 +190,10 @@ def _scales(formats: Sequence[BlockFormat], inputs: Iterable[Field]) -> dict[str
 
 
 def _check_kills(model: MutantModel, mutation: Mutation, item: Items) -> None:
-    """Run an item that the solver found."""
-    if not model.killed(item)[mutation.number]:
+    """Run an item that the solver found, or a vector.
+
+    The selector comes with items, so more of them have to follow until the output is there.
+    """
+    often = {name: np.concatenate([array] * FOLLOWING) for name, array in item.items()}
+    if not model.killed(often)[mutation.number]:
         raise ToolError(f"an item that was to kill the mutant {mutation} does not: {item}")

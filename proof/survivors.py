@@ -1,23 +1,18 @@
 """A SAT solver on mutants that no item kills: equal to the unit, or an item that kills."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import cached_property
-from typing import Any
 
 from axs6.golden.formats import Scale
 from axs6.hw.core.layouts import Field
-from axs6.hw.units.unit import Items
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
-from axs6.proof.colours import Property
 from axs6.proof.equivalence import WAYS, compare
-from axs6.proof.items import item_of, numbers_of
+from axs6.proof.items import item_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
+from axs6.proof.same_queue import SameItems, SameQueue, SameVectors
 from axs6.proof.solver import solve
 from axs6.proof.split import Split
 from axs6.proof.steps import NotShownError, Proof
-from axs6.proof.stream import PipelinedUnit
+from axs6.proof.verdicts import UNDECIDED, Decision, Verdict
 
 PAYLOAD, VALID = "o_payload[", "o_valid[0]"
 
@@ -31,38 +26,12 @@ WIDE = 8
 """Bits of a scale above which a question is split by its highest 1."""
 
 
-class Verdict(StrEnum):
-    """What is known of a survivor.
-
-    EQUAL: it is the unit for all inputs. DIFFERENT: an item kills it. OPEN: the solver took too
-    long, or the mutant differs in what registers take, and is not shown to be the same queue.
-    """
-
-    EQUAL = "equal"
-    DIFFERENT = "different"
-    OPEN = "open"
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A verdict, and with DIFFERENT the item that kills."""
-
-    verdict: Verdict
-    item: Items | None = None
-
-    @property
-    def numbers(self) -> dict[str, Any] | None:
-        """The item's fields as numbers and lists of them."""
-        return self.item and numbers_of(self.item)
-
-
 class Judge:
     """Says of mutants whether they are the unit.
 
     Equal means equal `ready` and `valid`, an equal payload where it is valid, and equal values that
-    registers take, for all inputs and all values of registers. A mutant of a unit whose outputs
-    depend on one item each is also equal if it is the same function behind a queue
-    (`axs6.proof.stream`).
+    registers take, for all inputs and all values of registers. A mutant of a unit with registers is
+    also equal if it is the same function behind a queue (`axs6.proof.same_queue`).
 
     Args:
         graph: of the unit with its mutants.
@@ -88,7 +57,7 @@ class Judge:
     ) -> None:
         known = scales or {}
         self._graph, self._inputs, self._seconds = graph, inputs, seconds
-        self._latency, self._proof = latency, proof
+        self._proof = proof
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         self._right = self._outputs(0)
         codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
@@ -96,6 +65,15 @@ class Judge:
         self._split = Split(graph, inputs, outputs, numbers, IN_PARTS * seconds)
         self._valid_codes = graph.all(codes)
         self._right_seen = self._seen(self._right)
+        self._queue = None if latency is None else self._same_queue(latency)
+
+    def _same_queue(self, latency: int) -> SameQueue:
+        """What compares queues of items or of vectors."""
+        graph, right, inputs = self._graph, self._right, self._inputs
+        if any(field.name == "last" for field in inputs):
+            codes = self._valid_codes
+            return SameVectors(graph, right, inputs, codes, latency, self._seconds)
+        return SameItems(graph, right, inputs, latency, self._seconds)
 
     def _outputs(self, number: int) -> dict[str, int]:
         """The outputs of a mutant, or with 0 of the unit."""
@@ -124,7 +102,7 @@ class Judge:
     def _decided(self, wrong: Mapping[str, int], found: set[int] | None) -> Decision:
         """What the nodes say that are 1 where outputs differ; OPEN without an answer."""
         if found is None:
-            return Decision(Verdict.OPEN)
+            return UNDECIDED
         if not found:
             return Decision(Verdict.EQUAL)
         ones = {name for name, bit in self._graph.inputs.items() if bit >> 1 in found}
@@ -166,27 +144,12 @@ class Judge:
             return False
         return True
 
-    @cached_property
-    def _function(self) -> Graph:
-        """The unit's function, without its registers."""
-        return PipelinedUnit(self._graph.with_outputs(self._right)).function()
-
     def _as_queue(self, wrong: Mapping[str, int]) -> Decision:
         """Whether a mutant with these outputs is the unit's function behind a queue."""
-        if self._latency is None:
-            return Decision(Verdict.OPEN)
         try:
-            unit = PipelinedUnit(self._graph.with_outputs(wrong))
-            found = compare(unit.function(), self._function, seconds=self._seconds)
+            return self._queue.decide(wrong) if self._queue else UNDECIDED
         except NotShownError:
-            return Decision(Verdict.OPEN)
-        if found.equal is False:
-            return Decision(Verdict.DIFFERENT, item_of(found.inputs, self._inputs))
-        control = unit.control()
-        shown = found.equal and all(
-            control.shows(each, self._latency, self._seconds) for each in Property
-        )
-        return Decision(Verdict.EQUAL if shown else Verdict.OPEN)
+            return UNDECIDED
 
 
 def _is_code(graph: Graph, field: Field, scale: Scale) -> int:

@@ -33,7 +33,7 @@ def run(
     from axs6.commands.packages import need
     from axs6.commands.results import ResultFiles
     from axs6.proof.score import mutation_score
-    from axs6.proof.survivors import Verdict
+    from axs6.proof.verdicts import Verdict
     from axs6.tables import Column, table_of, words
 
     need("pysat")

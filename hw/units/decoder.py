@@ -197,9 +197,7 @@ def _under_real_scales(fmt: BlockFormat, block: int, dtype: Float, scale: Float)
     yield {**blocks(), name: subnormal(rng, scale, count)}
     items = {**blocks(), name: np.full(count, scale.bias << scale.fraction_bits)}
     if scale == FP32:
-        values = np.abs(decoded(items, fmt, FP32).astype(np.uint32).view(np.float32))
-        some = values[np.arange(count), rng.integers(block, size=count)]
-        some = np.where(np.isfinite(some) & (some > 0), some, np.float32(1))
+        some = _one_of_each(rng, decoded(items, fmt, FP32))
         yield {**items, name: near_the_largest(rng, dtype, some)}
         yield {**items, name: near_midpoints(rng, dtype, some)}
     for inner, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
@@ -208,6 +206,20 @@ def _under_real_scales(fmt: BlockFormat, block: int, dtype: Float, scale: Float)
     signs = rng.choice([0, 1 << width - 1, (1 << width) - 1], shape)
     items["codes"] = by_highest(rng, width - 1, shape) ^ signs
     yield {**items, name: subnormal(rng, scale, count)}
+    for each in ("codes", *scale_names(fmt)):  # so that all lanes have the same product
+        array = items[each]
+        items[each] = array if array.ndim < 2 else np.broadcast_to(array[:, :1], array.shape)
+    ones = {**items, name: np.full(count, scale.bias << scale.fraction_bits)}
+    for _ in range(2 if scale == FP32 else 0):
+        some = _one_of_each(rng, decoded(ones, fmt, FP32))
+        yield {**items, name: near_midpoints(rng, dtype, some)}
+
+
+def _one_of_each(rng: Generator, patterns: NDArray[Any]) -> NDArray[np.float32]:
+    """The magnitude of some value of each block, given FP32 patterns; 1 for 0 and for no number."""
+    values = np.abs(patterns.astype(np.uint32).view(np.float32))
+    some = values[np.arange(len(values)), rng.integers(values.shape[1], size=len(values))]
+    return np.where(np.isfinite(some) & (some > 0), some, np.float32(1))
 
 
 def _in_every_lane(fmt: BlockFormat, block: int) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ from axs6.hw.units.accumulate import (
 from axs6.hw.units.accumulate_corners import accumulated_corners
 from axs6.hw.units.block_dot import BLOCK_DOT, block_dot_items, shape_of
 from axs6.hw.units.blocks import random_blocks, random_codes
-from axs6.hw.units.dot_corners import format_corners, outer_scales
+from axs6.hw.units.dot_corners import format_corners, outer_scales, with_hard_sums
 from axs6.hw.units.packed import random_pairs
 from axs6.hw.units.packed_dot import filled_pairs, formats_of, packed_pairs, read_pairs
 from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
@@ -99,8 +99,8 @@ def _dot_corners(parameters: Parameters) -> Items:
 
     Two equal blocks with opposite signs cancel; the largest sums at the highest exponents give
     infinities of either sign and NaN; exponents from 376 on give sums that are finite, and too
-    large together; exponent sums near 115 end among the subnormals; and the quotients that are
-    hardest to round end the list.
+    large together; exponent sums near 115 end among the subnormals; then come the quotients that
+    are hardest to round, and other hard sums.
     """
     items = _corner_vectors(parameters)
     if parameters.get("blocks") == "packed":
@@ -151,7 +151,7 @@ def _corner_vectors(parameters: Parameters) -> Items:
         steps = rng.integers(0, 30, length)
         vectors.append([(c[0], c[1], base + int(s)) for c, s in zip(codes, steps, strict=True)])
     vectors += [significand_vector(x, block, 264) for x in hard_quotients()]
-    return vector_items(vectors)
+    return with_hard_sums(vector_items(vectors), shape)
 
 
 def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:

@@ -12,6 +12,7 @@ from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.number import LEAST_EXPONENT
 from axs6.hw.units.block_dot import end_scales
 from axs6.hw.units.blocks import end_codes, special_codes
+from axs6.hw.units.hard_sums import hard_sums, largest_exponent
 from axs6.hw.units.unit import Items
 
 DISTANCE = 45
@@ -26,32 +27,42 @@ either sign; zeros; and, in a lane, what is no number, where there is such a cod
 
 
 def format_corners(shape: DotShape) -> Items:
-    """Vectors that overflow, cancel and underflow, and that round at every distance."""
+    """Vectors that overflow, underflow, cancel, and round at every distance."""
     vectors = list(_vectors(shape))
     pairs = [pair for vector in vectors for pair in vector]
     totals = np.array([total for _, _, total in pairs])
-    first = np.minimum(totals, _largest(shape.a))
+    first = np.minimum(totals, largest_exponent(shape.a))
     items: Items = {}
+    nan = len(pairs) // 16  # of different numbers of rows, so that one operand alone is NaN
     for side, fmt, exponents, column in (
         ("a", shape.a, first, 0),
         ("b", shape.b, totals - first, 1),
     ):
         rows = _rows(fmt, shape.block)
-        scales = end_scales(fmt, shape.block, len(pairs), len(pairs) // 16)
+        scales = end_scales(fmt, shape.block, len(pairs), nan - 1 - column)
         for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
             if isinstance(level.scale, Exponent):
-                scales[name] = np.minimum(exponents, level.scale.largest_code)
+                codes = np.minimum(exponents, level.scale.largest_code)
+                is_nan = scales[name] == level.scale.nan_code
+                scales[name] = np.where(is_nan, scales[name], codes)
         items |= {f"{side}.{name}": array for name, array in scales.items()}
         items[f"{side}.codes"] = rows[np.array([pair[column] for pair in pairs])]
     last = [[0] * (len(vector) - 1) + [1] for vector in vectors]
     items["last"] = np.concatenate(last)
+    items = with_hard_sums(items, shape)
     if shape.scaled:
-        items["outer"] = outer_scales(np.random.default_rng(8), len(pairs))
+        items["outer"] = outer_scales(np.random.default_rng(8), len(items["last"]))
     return items
 
 
+def with_hard_sums(items: Items, shape: DotShape) -> Items:
+    """Items, and behind them those of `hard_sums`."""
+    more = hard_sums(shape)
+    return {name: np.concatenate([array, more[name]]) for name, array in items.items()}
+
+
 def _vectors(shape: DotShape) -> Iterator[list[Pair]]:
-    largest = _largest(shape.a) + _largest(shape.b)
+    largest = largest_exponent(shape.a) + largest_exponent(shape.b)
     least = -LEAST_EXPONENT - shape.offset
     near = range(least - shape.width - 2, least + 3)
     over = range(least + 277 - shape.width - 2, least + 277 + 3)
@@ -68,11 +79,6 @@ def _vectors(shape: DotShape) -> Iterator[list[Pair]]:
         for x, y in ((PLUS, ONE), (MINUS, ONE), (PLUS, MINUS_ONE), (ONE, PLUS)):
             yield [(PLUS, PLUS, middle), (x, y, low)]
             yield [(ONE, ONE, middle), (x, y, low), (MINUS, PLUS, low)]
-
-
-def _largest(fmt: BlockFormat) -> int:
-    """The largest exponent field."""
-    return next((x.scale.largest_code for x in fmt.blocked if isinstance(x.scale, Exponent)), 0)
 
 
 def _rows(fmt: BlockFormat, block: int) -> NDArray[np.int64]:

@@ -14,7 +14,8 @@ from axs6.proof import score
 from axs6.proof.cycles import killed_in_cycles
 from axs6.proof.mutants import MOST, MutantModel, Mutants, mutants
 from axs6.proof.score import mutation_score
-from axs6.proof.survivors import Judge, Verdict
+from axs6.proof.survivors import Judge
+from axs6.proof.verdicts import Verdict
 from axs6.sim.tools import ToolError
 
 SMALL: dict[str, Any] = {"block": 8, "dtype": "bf16"}
@@ -128,6 +129,8 @@ def test_every_mutant_that_is_not_equal_is_killed(unit: str, parameters: dict[st
                 ("decoder", {"block": 8, "stages": 3}),
                 ("encoder", {"block": 8, "dtype": "bf16", "stages": 2}),
                 ("block_dot", {"format": "mx4", "stages": 4}),
+                ("dot", {"format": "mx4", "block": 8, "stages": 2}),
+                ("dot", {"format": "axs6", "block": 8}),
             ]
         ),
     ],
