@@ -1,0 +1,210 @@
+"""The sources whose mutants `benchmarks/mutants.py` runs, and their tests."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+MODELS = [
+    f"golden/check/test_formats.py::test_the_model_passes[{name}]"
+    for name in (
+        *("axs6", "hif4", "mx6-ceil", "int4_e8m0_t16s4o2s2o1", "e3m2fnuz_ue6m2inuz_t16"),
+        "table5:0:2:-1:-8:-3:9:1_u4_t16_float32_t0",
+    )
+]
+"""Both models compared over small formats of each kind."""
+
+CHECKS = [
+    f"golden/check/test_validate.py::test_{name}"
+    for name in (
+        "a_wrong_mode_is_caught",
+        "a_wrong_decoder_of_high_precision_is_caught",
+        "dropping_the_last_zeros_is_caught",
+        "seed_and_progress",
+        "wrong_accumulation_is_caught",
+        "wrong_adder_is_caught",
+        "wrong_decoder_is_caught",
+        "wrong_encoder_is_caught",
+        "wrong_matmul_is_caught",
+        "dot_products_of_other_formats_are_checked_too",
+        "cases_grow_with_blocks",
+    )
+]
+FORMAT_CHECKS = [
+    f"golden/check/test_formats.py::test_{name}"
+    for name in (
+        "wrong_bytes_are_caught",
+        "a_wrong_decoder_is_caught",
+        "a_wrong_encoder_is_caught",
+        "a_wrong_rule_is_caught",
+        "accepting_what_has_no_code_is_caught",
+        "encoding_through_float32_is_caught",
+        "infinities_that_become_nan_are_caught",
+    )
+]
+EXACT = [f"golden/check/exact/test_{name}.py" for name in ("formats", "dot", "floats", "sequences")]
+SUMS = [
+    f"golden/test_sums.py::test_{name}"
+    for name in (
+        "zeros_of_tensor_cores",
+        "products_are_not_normalised",
+        "small_terms_are_truncated_toward_zero",
+        "zeros_have_an_exponent_in_floor_alone",
+        "an_accumulator_of_zero_counts_in_floor_alone",
+        "the_accumulator_is_one_of_the_terms",
+        "steps_of_ada_and_hopper",
+        "e8m13_is_truncated",
+        "sixteen_lanes_of_zero_count",
+        "sixteen_lanes_are_added_exactly",
+        "overflow",
+        "fp16_output",
+        "blocked_along_the_first_axis",
+        "what_does_not_fit",
+        "zeros_of_tensor_cores_have_an_exponent",
+        "terms_of_zeros_of_tensor_cores",
+        "nan_scales",
+        "other_accumulators",
+        "other_formats",
+        "every_format[mx9-mx9]",
+        "every_format[mxfp4-axs6]",
+    )
+]
+VECTORS = [
+    f"golden/test_vectors.py::test_{name}"
+    for name in (
+        "encoding_is_covered",
+        "decoding_is_covered",
+        "faults_are_covered",
+        "products_are_covered",
+        "no_case_is_there_twice",
+        "the_command",
+        "the_generator_writes_the_committed_file",
+        "one_wrong_character_is_found_in_every_output",
+        "lines_that_are_no_cases_are_named",
+        "nothing_is_written_where_the_models_differ",
+        "bad_arguments_of_the_command",
+        "both_models_give_the_outputs",
+    )
+]
+FORMATS = [
+    "golden/test_formats.py",
+    "golden/test_format_strings.py",
+    "golden/test_block_formats.py",
+]
+BLOCKS = ["golden/test_blocks.py", "golden/test_block_formats.py"]
+PACKED = ["golden/test_pack.py", "golden/test_planar.py"]
+ENCODED = ["golden/test_encode.py", "golden/test_decode.py", "golden/test_block_formats.py"]
+DOTS = ["golden/test_dot.py", "golden/test_real_terms.py", "golden/test_scaled.py"]
+FACTORS = [
+    "golden/test_outer.py",
+    "golden/test_tiles.py",
+    "golden/test_choice.py",
+    "golden/test_hif4.py",
+]
+
+GOLDEN: Mapping[str, Sequence[str]] = {
+    "accumulator": ["golden/test_accumulator.py", *DOTS, *SUMS[:12], "golden/test_matrix_cores.py"],
+    "arguments": ["golden/test_blocks.py", "golden/test_encode.py", "golden/test_decode.py"],
+    "bits": [*PACKED, "golden/test_lfsr.py", "golden/test_encode.py"],
+    "blocks": ["golden/test_blocks.py", *PACKED, "golden/test_tiles.py", *ENCODED],
+    "choice": ["golden/test_choice.py", "golden/test_selected.py", "golden/test_tables.py"],
+    "decode": ["golden/test_decode.py", *BLOCKS, "golden/test_outer.py", *MODELS],
+    "dot": [*DOTS, "golden/test_matrix_cores.py", *SUMS],
+    "encode": ["golden/test_encode.py", *BLOCKS, "golden/test_outer.py", *MODELS],
+    "encode_as": ["golden/test_profile.py"],
+    "explain": ["golden/test_explain.py"],
+    "explain_profile": ["golden/test_explain_profile.py"],
+    "factors": [*FACTORS, *ENCODED, *MODELS],
+    "feedback": ["golden/test_feedback.py", "golden/test_blocks.py"],
+    "finite": ["golden/test_selected.py", "golden/test_choice.py", *FORMATS, *MODELS],
+    "floats": ["golden/test_floats.py", "golden/test_fp32.py", *ENCODED],
+    "fp32": ["golden/test_fp32.py", *DOTS, *SUMS],
+    "hadamard": ["golden/test_hadamard.py"],
+    "kulisch": [*DOTS, "golden/test_accumulator.py", *SUMS],
+    "levels": [*FACTORS, *ENCODED, *MODELS],
+    "lfsr": ["golden/test_lfsr.py"],
+    "metrics": ["golden/test_metrics.py", "golden/test_bound.py"],
+    "modes": ["golden/test_encode.py", "golden/test_pack.py", "golden/test_decode.py"],
+    "nonfinite": ["golden/test_outer.py", "golden/test_encode.py", *BLOCKS],
+    "operands": [*DOTS, *SUMS],
+    "outer": ["golden/test_outer.py", "golden/test_tiles.py", *BLOCKS, *MODELS],
+    "pack": [*PACKED, *BLOCKS],
+    "planar": ["golden/test_planar.py"],
+    "profile": ["golden/test_profile.py"],
+    "profile_scales": ["golden/test_profile.py"],
+    "quantise": [*ENCODED, *MODELS],
+    "rounding": ["golden/test_encode.py", "golden/test_accumulator.py"],
+    "rows": ["golden/test_tables.py", "golden/test_choice.py", *ENCODED, *MODELS],
+    "scale_factor": [*FACTORS, *ENCODED, *MODELS],
+    "scaling": [*ENCODED, *FACTORS, *MODELS],
+    "sums": [*SUMS, *DOTS, "golden/test_matrix_cores.py"],
+    "tables": ["golden/test_tables.py", "golden/test_floats.py", *ENCODED, *MODELS],
+    "terms": [*DOTS, *SUMS],
+    "unpack": [*PACKED, *BLOCKS],
+    "vectors/accumulators": VECTORS,
+    "vectors/decoding": VECTORS,
+    "vectors/encoding": VECTORS,
+    "vectors/products": VECTORS,
+    "vectors/sequences": VECTORS,
+}
+IN_FORMATS = (
+    *("block_format", "catalog", "checks", "codes", "element", "floating", "modes", "names"),
+    *("scale", "selected", "spelling", "table"),
+)
+IN_EXACT = (
+    *("accumulator", "arithmetic", "axs6", "blocks", "dot", "encode", "floats", "formats"),
+    *("hadamard", "rounding", "scales", "sequences", "step"),
+)
+CHECKED: Mapping[str, Sequence[str]] = {
+    "comparison": ["golden/test_choice.py", *FORMAT_CHECKS, *CHECKS],
+    "decode": CHECKS,
+    "dot": [*CHECKS, "golden/test_scaled.py"],
+    "encode": CHECKS,
+    "formats": [*FORMAT_CHECKS, *MODELS],
+    "subjects": [*CHECKS, *FORMAT_CHECKS, "golden/test_scaled.py"],
+    "sums": CHECKS,
+    "validate": CHECKS,
+    "cases/dot": [*CHECKS, "golden/test_scaled.py"],
+    "cases/formats": [*FORMAT_CHECKS, *CHECKS, *MODELS],
+    "cases/fp32": ["golden/test_fp32.py", *CHECKS],
+    "cases/inputs": ["golden/check/cases/test_inputs.py", *FORMAT_CHECKS],
+}
+PROOF: Mapping[str, Sequence[str]] = {
+    "adders": ["proof/test_adders.py", "proof/test_aig.py"],
+    "aig": ["proof/test_aig.py", "proof/test_adders.py", "proof/test_split.py"],
+    "cases": ["proof/test_aig.py", "proof/test_split.py"],
+    "solver": ["proof/test_split.py"],
+    "split": ["proof/test_split.py"],
+    "stream": ["proof/test_stream.py"],
+    "colours": ["proof/test_stream.py"],
+    "abc": ["proof/test_stream.py"],
+    "yosys": ["proof/test_aig.py", "proof/test_stream.py"],
+    "truncations": ["proof/test_truncations.py"],
+    "places": ["proof/test_truncations.py"],
+}
+BENCH: Mapping[str, Sequence[str]] = {
+    "checker": ["sim/test_checker.py"],
+    "axis": ["sim/test_axis.py::test_beats_of_blocks_are_their_packed_bytes"],
+}
+
+
+def _all() -> Iterator[tuple[str, Sequence[str]]]:
+    for name, tests in GOLDEN.items():
+        yield f"golden/{name}.py", tests
+    for name in IN_FORMATS:
+        yield f"golden/formats/{name}.py", [*FORMATS, *ENCODED, *FACTORS, "golden/test_tables.py"]
+    for name, tests in CHECKED.items():
+        yield f"golden/check/{name}.py", tests
+    for name in IN_EXACT:
+        first = "golden/check/exact/test_axs6.py" if name == "axs6" else EXACT[0]
+        yield (
+            f"golden/check/exact/{name}.py",
+            [first, *EXACT, "golden/test_hadamard.py", *MODELS[:2]],
+        )
+    for name, tests in PROOF.items():
+        yield f"proof/{name}.py", tests
+    for name, tests in BENCH.items():
+        yield f"sim/bench/{name}.py", tests
+
+
+TESTS: Mapping[str, Sequence[str]] = {
+    name: [f"tests/{test}" for test in dict.fromkeys(tests)] for name, tests in _all()
+}
+"""Arguments of pytest for each source: quick tests, those that find most first."""
