@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from digests import ROOT
-from forks import Answer, Request, Server
 from equal_mutants import EQUAL
+from forks import Answer, Request, Server
 from mutated import TESTS
 from mutations import Mutation, mutations
 
@@ -164,10 +164,9 @@ def run_source(name: str, copy: Copy, state: State, count: int, added: bool) -> 
     if not waiting:
         state.keep(name, outcomes)
         return
-    for _ in range(2):  # The second time the process has imported the packages.
-        plain = copy.run(name, source)
-        if plain.status != "0":
-            raise ValueError(f"tests of {name} must pass on it; they gave {plain.printed}")
+    plain = copy.run(name, source)
+    if plain.status != "0":
+        raise ValueError(f"tests of {name} must pass on it; they gave {plain.printed}")
     if copy.run(name, "raise ImportError\n").status == "0":
         raise ValueError(f"tests of {name} must import it; they pass without it")
     limit = 4 * int(plain.processor_seconds) + SPARE
