@@ -59,3 +59,24 @@ def test_negative_sums_become_minus_zero():
     for how in ("cdna1", "cdna3", "cdna3_fp8"):
         assert dot(a, b, how, "mxfp8_e5m2", exponents=[-127]) == 1 << 31
         assert dot(a, b, f"{how},minus_zero=false", "mxfp8_e5m2", exponents=[-127]) == 0
+
+
+def test_sums_that_cancel_are_exact():
+    """1 - 1 +- 2^-10: the exponent of the terms is far above that of their sum."""
+    for sign in (1, -1):
+        a, b = [1, 1, sign * two(-6)], [1, -1, two(-4)]
+        for how in ("cdna3", "cdna3_fp8"):
+            assert dot(a, b, how, E5M2) == fp32(sign * two(-10))
+
+
+def test_terms_of_2_to_the_128_are_infinite_in_cdna3():
+    """One term of a step, two of unlike signs, and the largest that is none."""
+    infinity, rest = 0x7F800000, [0] * 29
+    for a, result in (
+        ([2, 1, 1], infinity),
+        ([-2, 1, 1], infinity | 1 << 31),
+        ([2, -2, 1], 0x7FFFFFFF),
+        ([1, 0, 0], fp32(two(127))),
+    ):
+        got = dot([*a, *rest], [1] * 32, "cdna3", "mxfp8_e5m2", exponents=[127])
+        assert got == result
