@@ -2,5 +2,61 @@
 
 from collections.abc import Mapping
 
-EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {}
+_PATH = "the other way gives the same and takes longer"
+_ONE = "there is one entry, the first and the last"
+
+EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
+    "golden/bits.py": {
+        ("pack_codes: 8 becomes 9 (1)", "if even == odd == 8:"): _PATH,
+    },
+    "golden/choice.py": {
+        (
+            "choose: 1 becomes 0 (1)",
+            "for codes in candidates[1:]:",
+        ): "the first candidate is not better than itself",
+    },
+    "golden/decode.py": {
+        ("rounded: 1 becomes 2 (1)", "if divisor == 1 and dtype in (FP32, FP64):"): _PATH,
+    },
+    "golden/floats.py": {
+        (
+            "_from_float64: 1 becomes 2 (4)",
+            "exponent = np.maximum(field, 1) - FP64.bias - FP64.fraction_bits - TOP",
+        ): "numbers below 2^-1021 are far below the smallest scale, whatever they are",
+    },
+    "golden/formats/checks.py": {
+        (
+            "_check_groups.size: 60 becomes 59 (1)",
+            "return {CHANNEL: 2.0**60, TENSOR: 2.0**61}.get(str(level.group))"
+            " or float(level.group)",
+        ): "only the order of groups counts",
+    },
+    "golden/fp32.py": {
+        (
+            "divide_by_scale: != becomes == (1)",
+            "result = round_to_fp32(negative, quotient, exponent, remainder != 0)",
+        ): "exact quotients are FP32 numbers, and others are further than 2^-36 from a tie",
+    },
+    "golden/levels.py": {
+        (
+            "RowEncoder._exponents: > becomes >= (1)",
+            "if x.bits is None or len(levels) > 2:",
+        ): _PATH,
+    },
+    "golden/pack.py": {
+        ("pack: 0 becomes -1 (1)", "return parts[0][1].tobytes()"): _ONE,
+    },
+    "golden/scaling.py": {
+        (
+            "integer_scales: 63 becomes 62 (1)",
+            "first = np.clip(below - room, 0, 63).astype(np.uint64)",
+        ): "the numerator is below the denominator either way",
+    },
+    "golden/terms.py": {
+        (
+            "products_of_digits: 0 becomes -1 (2)",
+            "digits[i + j] = product if i == 0 or j == len(right) - 1 else digits[i + j] + product",
+        ): "digits begin as 0, to which a product may be added",
+    },
+}
 """For each source: why the mutant with a key, in a line, is equal."""

@@ -80,3 +80,13 @@ def test_terms_of_2_to_the_128_are_infinite_in_cdna3():
     ):
         got = dot([*a, *rest], [1] * 32, "cdna3", "mxfp8_e5m2", exponents=[127])
         assert got == result
+
+
+def test_cdna2_takes_values_for_zeros_in_each_block():
+    """Half of the smallest normal operand, 2^-126 of BF16, under each of two scales."""
+    a = [*[0] * 31, 1, *[0] * 31, 1]
+    assert dot(a, [1] * 64, "cdna2_bf16", "mxfp8_e5m2") == fp32(2)
+    got = dot(a, [1] * 64, "cdna2_bf16", "mxfp8_e5m2", exponents=[-127, 0])
+    assert got == fp32(1)
+    got = dot(a, [1] * 64, "cdna2_bf16", "mxfp8_e5m2", exponents=[0, -126])
+    assert got == fp32(1)
