@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 _PATH = "the other way gives the same and takes longer"
+_GIVEN = "every caller gives it"
 _ONE = "there is one entry, the first and the last"
 
 EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
@@ -32,10 +33,34 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         ): "only the order of groups counts",
     },
     "golden/fp32.py": {
+        ("- becomes + (2)", "LOWEST = 1 - FP32.bias - FP32.fraction_bits"): (
+            "sums that are shifted by the exponent of a 0 are below 2^-250 and are rounded to 0"
+        ),
+        ("round_through: False becomes True (3)", "toward_zero: bool = False,"): _GIVEN,
+        (
+            "add: 0 becomes -1 (2)",
+            "negative = np.where(total == 0, a_negative & b_negative, total < 0)",
+        ): "a sum that cancels has lost no bits, and is no -1 in units so far below",
         (
             "divide_by_scale: != becomes == (1)",
             "result = round_to_fp32(negative, quotient, exponent, remainder != 0)",
         ): "exact quotients are FP32 numbers, and others are further than 2^-36 from a tie",
+    },
+    "golden/hadamard.py": {
+        (
+            "hadamard_bits: 63 becomes 62 (1)",
+            "distance = np.minimum(top - exponent, 63).astype(np.uint64)",
+        ): "numbers have 32 bits",
+    },
+    "golden/lfsr.py": {
+        ("lane_seeds: 0 becomes -1 (1)", "states[lane] = state[0]"): _ONE,
+    },
+    "golden/metrics.py": {
+        (
+            "qsnr_bound: 1 becomes 0 (3)",
+            "gain, size = (4 ** shifts[0].scale.largest_code, int(shifts[0].group))"
+            " if shifts else (1, 1)",
+        ): "a gain of 1 makes the size count nothing",
     },
     "golden/levels.py": {
         (

@@ -184,7 +184,7 @@ CHECKED: Mapping[str, Sequence[str]] = {
 PROOF: Mapping[str, Sequence[str]] = {
     "adders": ["proof/test_adders.py", "proof/test_aig.py"],
     "aig": ["proof/test_aig.py", "proof/test_adders.py", "proof/test_split.py"],
-    "cases": ["proof/test_aig.py", "proof/test_split.py"],
+    "cases": ["proof/test_cases.py", "proof/test_aig.py", "proof/test_split.py"],
     "solver": ["proof/test_split.py"],
     "split": ["proof/test_split.py"],
     "stream": ["proof/test_stream.py"],

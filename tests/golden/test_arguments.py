@@ -64,3 +64,13 @@ def test_integers() -> None:
             arguments.check_integer("n", wrong, 2, 4)
     with pytest.raises(ValueError, match=r"^n must be an integer of at least 2, not 1$"):
         arguments.check_integer("n", 1, 2)
+
+
+def test_flags_and_masks() -> None:
+    arguments.check_flag("x", False)
+    wrong: Any = 1
+    with pytest.raises(ValueError, match=r"^x must be True or False, not 1$"):
+        arguments.check_flag("x", wrong)
+    arguments.check_unmasked("x", np.ma.masked_array([1.0], [False]))
+    with pytest.raises(TypeError, match=r"^x must have no masked values: call filled\(\) first$"):
+        arguments.check_unmasked("x", np.ma.masked_array([1.0], [True]))

@@ -88,7 +88,10 @@ def test_too_large_is_infinite_in_either_rounding():
                 assert got.tolist() == [pattern]
 
 
-@pytest.mark.parametrize("dtype", [FP16, BF16, E4M3, E2M1], ids=str)
+NORMAL = Float(5, 3, Specials.NAN, signed=False, subnormals=False)
+
+
+@pytest.mark.parametrize("dtype", [FP16, BF16, E4M3, E2M1, NORMAL], ids=str)
 def test_split_gives_every_value(dtype):
     patterns = np.arange(1 << dtype.width, dtype=np.uint16)
     parts = zip(*(x.tolist() for x in floats.split(dtype, patterns)), strict=True)

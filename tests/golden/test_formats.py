@@ -336,6 +336,11 @@ E8M0 = Level(Exponent(), 32)
         (lambda: Real(FP16, arithmetic=FP16), "arithmetic must be fp32 or bf16, not fp16"),
         (lambda: Float(4, 0), "fraction_bits must be an integer from 1 to 52, not 0"),
         (lambda: Float(4, 3, "nan", 1.5), "exponent_bias must be an integer .*, not 1.5"),
+        (lambda: SignMagnitude(8, 0), "magnitude_bits must be an integer from 1 to 7, not 8"),
+        (lambda: TwosComplement(9), "bits must be an integer from 2 to 8, not 9"),
+        (lambda: SignMagnitude(5, 0, False, 1), "signed_zero must be True or False, not 1"),
+        (lambda: SignMagnitude(5, 0, ties_away=1), "ties_away must be True or False, not 1"),
+        (lambda: TwosComplement(5, 0, 1), "ties_away must be True or False, not 1"),
         (lambda: SignMagnitude(5, 0, 1), "full_scale must be True or False, not 1"),
     ],
 )
