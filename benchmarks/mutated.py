@@ -167,6 +167,11 @@ IN_EXACT = (
     *("accumulator", "arithmetic", "axs6", "blocks", "dot", "encode", "floats", "formats"),
     *("hadamard", "rounding", "scales", "sequences", "step"),
 )
+IN_EXACT_FIRST = {
+    "axs6": "golden/check/exact/test_axs6.py",
+    "accumulator": "golden/test_accumulator.py",
+    "arithmetic": "golden/check/exact/test_arithmetic.py",
+}
 CHECKED: Mapping[str, Sequence[str]] = {
     "comparison": ["golden/test_choice.py", *FORMAT_CHECKS, *CHECKS],
     "decode": CHECKS,
@@ -185,7 +190,7 @@ PROOF: Mapping[str, Sequence[str]] = {
     "adders": ["proof/test_adders.py", "proof/test_aig.py"],
     "aig": ["proof/test_aig.py", "proof/test_adders.py", "proof/test_split.py"],
     "cases": ["proof/test_cases.py", "proof/test_aig.py", "proof/test_split.py"],
-    "solver": ["proof/test_split.py"],
+    "solver": ["proof/test_solver.py", "proof/test_split.py"],
     "split": ["proof/test_split.py"],
     "stream": ["proof/test_stream.py"],
     "colours": ["proof/test_stream.py"],
@@ -196,7 +201,10 @@ PROOF: Mapping[str, Sequence[str]] = {
 }
 BENCH: Mapping[str, Sequence[str]] = {
     "checker": ["sim/test_checker.py"],
-    "axis": ["sim/test_axis.py::test_beats_of_blocks_are_their_packed_bytes"],
+    "axis": [
+        "sim/test_axis_bus.py",
+        "sim/test_axis.py::test_beats_of_blocks_are_their_packed_bytes",
+    ],
 }
 
 
@@ -211,7 +219,7 @@ def _all() -> Iterator[tuple[str, Sequence[str]]]:
     for name, tests in CHECKED.items():
         yield f"golden/check/{name}.py", tests
     for name in IN_EXACT:
-        first = "golden/check/exact/test_axs6.py" if name == "axs6" else EXACT[0]
+        first = IN_EXACT_FIRST.get(name, EXACT[0])
         yield (
             f"golden/check/exact/{name}.py",
             [first, *EXACT, "golden/test_hadamard.py", *MODELS[:2]],
