@@ -11,6 +11,17 @@ MODELS = [
 ]
 """Both models compared over small formats of each kind."""
 
+MORE_MODELS = [
+    *MODELS,
+    "golden/check/test_formats.py::test_the_model_passes[uint8_float32_uint8_t0]",
+    "golden/check/test_formats.py::test_the_model_passes[e3m2fn_e4m3fn_t16s2o1_float32_t0]",
+    "golden/check/test_formats.py::test_infinities_that_become_nan_are_caught",
+]
+EXACT_DOTS = [
+    "golden/test_scaled.py",
+    "golden/test_vectors.py::test_both_models_give_the_outputs[accumulators]",
+    "golden/check/test_dot.py::test_the_model_passes[int4_e8m0_t16s4o2s2o1]",
+]
 CHECKS = [
     f"golden/check/test_validate.py::test_{name}"
     for name in (
@@ -220,10 +231,8 @@ def _all() -> Iterator[tuple[str, Sequence[str]]]:
         yield f"golden/check/{name}.py", tests
     for name in IN_EXACT:
         first = IN_EXACT_FIRST.get(name, EXACT[0])
-        yield (
-            f"golden/check/exact/{name}.py",
-            [first, *EXACT, "golden/test_hadamard.py", *MODELS[:2]],
-        )
+        more = EXACT_DOTS if name in ("dot", "step") else MORE_MODELS
+        yield f"golden/check/exact/{name}.py", [first, *EXACT, "golden/test_hadamard.py", *more]
     for name, tests in PROOF.items():
         yield f"proof/{name}.py", tests
     for name, tests in BENCH.items():
