@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 _PATH = "the other way gives the same and takes longer"
 _GIVEN = "every caller gives it"
+_MODEL = "return {0, *(each - 1 for each in solver.get_model() if each > 0)} if found else set()"
 _ONE = "there is one entry, the first and the last"
 
 EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
@@ -36,7 +37,7 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         ("- becomes + (2)", "LOWEST = 1 - FP32.bias - FP32.fraction_bits"): (
             "sums that are shifted by the exponent of a 0 are below 2^-250 and are rounded to 0"
         ),
-        ("round_through: False becomes True (3)", "toward_zero: bool = False,"): _GIVEN,
+        ("False becomes True (3)", "toward_zero: bool = False,"): _GIVEN,
         (
             "add: 0 becomes -1 (2)",
             "negative = np.where(total == 0, a_negative & b_negative, total < 0)",
@@ -82,6 +83,17 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "products_of_digits: 0 becomes -1 (2)",
             "digits[i + j] = product if i == 0 or j == len(right) - 1 else digits[i + j] + product",
         ): "digits begin as 0, to which a product may be added",
+    },
+    "proof/aig.py": {
+        ("Graph.both: > becomes >= (1)", "if a > b:"): "equal literals are exchanged",
+    },
+    "proof/solver.py": {
+        (f"answer: {change} (1)" if ">" in change else f"answer: {change} (2)", _MODEL): reason
+        for change, reason in (
+            ("> becomes >=", "a model has no variable 0"),
+            ("0 becomes -1", "a model has no variable 0"),
+            ("0 becomes 1", "variable 1 is that of node 0, which is there anyway"),
+        )
     },
 }
 """For each source: why the mutant with a key, in a line, is equal."""

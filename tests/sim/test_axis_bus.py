@@ -1,5 +1,6 @@
 """Beats and packets of a bus, and the watch over its master, without a simulator."""
 
+import logging
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +34,28 @@ def test_fields_of_a_beat() -> None:
         assert (user.name, user.offset, user.width) == (f"{prefix}user", width + 1, 1)
         assert all(field.name.startswith(prefix) for field in bus.fields)
         assert max(field.offset + field.width for field in bus.fields[:-2]) <= width
+
+
+class End:
+    """What drives a bus or takes from it, without a log line for each packet."""
+
+    def __init__(self, *arguments: Any, byte_lanes: int) -> None:
+        self.given = (*arguments, byte_lanes)
+        self.log = logging.getLogger("axs6.tests.bus")
+
+
+@pytest.mark.parametrize(
+    ("end", "name"), [("source", "AxiStreamSource"), ("sink", "AxiStreamSink")]
+)
+def test_ends_have_the_signals_of_their_bus(
+    end: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus_of = SimpleNamespace(from_prefix=lambda dut, prefix: (dut.clk, prefix))
+    monkeypatch.setattr(axis, "AxiStreamBus", bus_of)
+    monkeypatch.setattr(axis, name, End)
+    found = getattr(Bus("s_axis", 16, []), end)(SimpleNamespace(clk="clock", rst="reset"))
+    assert found.given == (("clock", "s_axis"), "clock", "reset", 1)
+    assert found.log.level == logging.WARNING
 
 
 class Edge:
