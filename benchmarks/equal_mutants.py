@@ -5,6 +5,7 @@ from collections.abc import Mapping
 _PATH = "the other way gives the same and takes longer"
 _GIVEN = "every caller gives it"
 _MODEL = "return {0, *(each - 1 for each in solver.get_model() if each > 0)} if found else set()"
+_PIECES = "work is cut into other pieces, which give the same"
 _ONE = "there is one entry, the first and the last"
 
 EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
@@ -19,6 +20,10 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     },
     "golden/decode.py": {
         ("rounded: 1 becomes 2 (1)", "if divisor == 1 and dtype in (FP32, FP64):"): _PATH,
+    },
+    "golden/dot.py": {
+        ("_tiles: 1 becomes 2 (2)", "columns = max(1, values // rows)"): _PIECES,
+        ("15 becomes 16 (1)", "TILE_TERMS: Final = 1 << 15"): _PIECES,
     },
     "golden/floats.py": {
         (
@@ -53,6 +58,12 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "distance = np.minimum(top - exponent, 63).astype(np.uint64)",
         ): "numbers have 32 bits",
     },
+    "golden/kulisch.py": {
+        (
+            "KulischAccumulator.quotient: 0 becomes 1 (4)",
+            "sign = np.where(negative, np.uint32(FP32.sign_bit), np.uint32(0))",
+        ): "an infinity or NaN times any number of this sign is the same",
+    },
     "golden/lfsr.py": {
         ("lane_seeds: 0 becomes -1 (1)", "states[lane] = state[0]"): _ONE,
     },
@@ -69,16 +80,44 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "if x.bits is None or len(levels) > 2:",
         ): _PATH,
     },
+    "golden/modes.py": {
+        ("check_modes: and becomes or (2)", "if top > int(most.min()) and here.any():"): _PATH,
+        (
+            "check_modes: 0 becomes 1 (2)",
+            "top = int(codes.max(initial=0))",
+        ): "1 is a code of every mode",
+    },
+    "golden/operands.py": {
+        ("62 becomes 61 (1)", "INTEGER_BITS = 62"): _PATH,
+    },
     "golden/pack.py": {
         ("pack: 0 becomes -1 (1)", "return parts[0][1].tobytes()"): _ONE,
     },
     "golden/scaling.py": {
         (
+            "wide_max: 0 becomes -1 (3)",
+            "return magnitudes(largest, np.where(largest != 0, top, 0))",
+        ): "the exponent of 0 counts nowhere",
+        (
             "integer_scales: 63 becomes 62 (1)",
             "first = np.clip(below - room, 0, 63).astype(np.uint64)",
         ): "the numerator is below the denominator either way",
     },
+    "golden/sums.py": {
+        (
+            "aligned_twice: 0 becomes -1 (1)",
+            "kept = value >> np.minimum(np.maximum(largest - fraction - low, 0), all_bits)",
+        ): "the distance is never negative",
+    },
     "golden/terms.py": {
+        (
+            "OperandTerms.__init__: == becomes != (1)",
+            "self.parts = [x if self._lanes == 1 else x.astype(np.float64) for x in parts]",
+        ): _PATH,
+        (
+            "OperandTerms.__init__: 1 becomes 0 (4)",
+            "self.parts = [x if self._lanes == 1 else x.astype(np.float64) for x in parts]",
+        ): _PATH,
         (
             "products_of_digits: 0 becomes -1 (2)",
             "digits[i + j] = product if i == 0 or j == len(right) - 1 else digits[i + j] + product",

@@ -230,3 +230,10 @@ def test_lines_of_an_explanation(name: str) -> None:
     text = explain(block_format(name))
     found = {line.strip() for line in (text.splitlines() if isinstance(text, str) else text)}
     assert set(LINES[name]) <= found
+
+
+def test_binades_of_scales_add_up() -> None:
+    within, every = block_format("nvfp4").binades
+    assert within == pytest.approx(np.log2(12))
+    assert every == pytest.approx(np.log2(12 * 448 * 64) + 254, abs=1e-6)
+    assert block_format("mx9").binades == pytest.approx((np.log2(254), np.log2(254) + 254))

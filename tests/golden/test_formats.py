@@ -379,3 +379,10 @@ def test_integers_of_elements(name, precision, fixed, ends):
     assert (element.integers.min(), element.integers.max()) == ends
     numbers = [element.integer(code) for code in range(len(element.integers))]
     assert element.integers.tolist() == [x if isinstance(x, int) else 0 for x in numbers]
+
+
+def test_scales_of_a_tensor_are_above_those_of_channels():
+    fmt = block_format("int8_bfloat16_t0_float32")
+    assert [str(level.group) for level in fmt.levels] == ["channel", "tensor"]
+    with pytest.raises(ValueError, match="groups must grow from level to level, and channel after"):
+        BlockFormat(fmt.element, fmt.levels[::-1])

@@ -1,6 +1,11 @@
 """What the steps of AMD's matrix cores do to numbers for which they are worked out by hand."""
 
-from .test_sums import dot, fp32, two
+import numpy as np
+
+from axs6.golden import Blocks, matmul
+from axs6.golden.formats import NotANumber
+
+from .test_sums import dot, fp32, row, two
 
 E5M2 = "fp8_e5m2"
 
@@ -90,3 +95,11 @@ def test_cdna2_takes_values_for_zeros_in_each_block():
     assert got == fp32(1)
     got = dot(a, [1] * 64, "cdna2_bf16", "mxfp8_e5m2", exponents=[0, -126])
     assert got == fp32(1)
+
+
+def test_a_special_product_leaves_other_rows_as_they_are():
+    one, other = row([1, 2, 3], E5M2), row([NotANumber.INFINITY, 2, 3], E5M2)
+    both = Blocks(one.format, one.scales, np.vstack([one.codes, other.codes]), (2, 32))
+    for how in ("cdna1", "cdna2", "cdna3", "cdna3_fp8"):
+        found = matmul(both, row([1, 1, 1], E5M2), how).view(np.uint32)
+        assert found.ravel().tolist() == [fp32(6), 0x7F800000]
