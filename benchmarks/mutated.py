@@ -174,6 +174,15 @@ IN_FORMATS = (
     *("block_format", "catalog", "checks", "codes", "element", "floating", "modes", "names"),
     *("scale", "selected", "spelling", "table"),
 )
+IN_FORMATS_MORE = {
+    "modes": ["golden/test_encode.py", "golden/test_pack.py", "golden/test_decode.py"],
+    "names": [
+        "golden/test_selected.py",
+        "cli/test_options.py::test_formats_come_with_commas_or_one_by_one",
+    ],
+    "scale": ["golden/test_explain.py", "golden/test_outer.py"],
+    "table": ["golden/test_tables.py", "golden/test_choice.py"],
+}
 IN_EXACT = (
     *("accumulator", "arithmetic", "axs6", "blocks", "dot", "encode", "floats", "formats"),
     *("hadamard", "rounding", "scales", "sequences", "step"),
@@ -223,7 +232,8 @@ def _all() -> Iterator[tuple[str, Sequence[str]]]:
     for name, tests in GOLDEN.items():
         yield f"golden/{name}.py", tests
     for name in IN_FORMATS:
-        yield f"golden/formats/{name}.py", [*FORMATS, "golden/test_selected.py", *MODELS[:1]]
+        more = IN_FORMATS_MORE.get(name, ["golden/test_selected.py"])
+        yield f"golden/formats/{name}.py", [*FORMATS, *more, *MODELS[:1]]
     for name, tests in CHECKED.items():
         yield f"golden/check/{name}.py", tests
     for name in IN_EXACT:
