@@ -60,7 +60,7 @@ class Outcomes:
     found: dict[str, str] = field(default_factory=dict)
 
 
-class State:
+class OutcomeFile:
     """Outcomes of all sources, in a file that is written after each mutant."""
 
     def __init__(self, path: Path) -> None:
@@ -148,7 +148,7 @@ def outcome_of(answer: Answer) -> str:
     return {"0": ALIVE, "time": TIME}.get(answer.status, KILLED)
 
 
-def run_source(name: str, copy: Copy, state: State, count: int, added: bool) -> None:
+def run_source(name: str, copy: Copy, state: OutcomeFile, count: int, added: bool) -> None:
     """Run the mutants of a source whose outcomes are not known.
 
     Raises:
@@ -179,7 +179,7 @@ def run_source(name: str, copy: Copy, state: State, count: int, added: bool) -> 
         print(f"  {outcome_of(answer)} {seconds} {mutation.line} {mutation.key}", flush=True)
 
 
-def run_all(names: Sequence[str], state: State, options: argparse.Namespace) -> None:
+def run_all(names: Sequence[str], state: OutcomeFile, options: argparse.Namespace) -> None:
     """Run the mutants of some sources in a copy for each job."""
     with tempfile.TemporaryDirectory(prefix="axs6-mutants-") as folder:
         free: list[Copy] = []
@@ -204,7 +204,7 @@ def run_all(names: Sequence[str], state: State, options: argparse.Namespace) -> 
 
 
 @dataclass(frozen=True)
-class Row:
+class SourceRow:
     """Numbers of a source's mutants, and the lines of those that are alive."""
 
     name: str
@@ -212,7 +212,7 @@ class Row:
     alive: Sequence[str]
 
 
-def row(name: str, state: State, options: argparse.Namespace) -> Row:
+def row(name: str, state: OutcomeFile, options: argparse.Namespace) -> SourceRow:
     """What is known of a source's mutants."""
     source = (ROOT / name).read_text(encoding="utf-8")
     found = state.of(name, options.added).found
@@ -227,10 +227,10 @@ def row(name: str, state: State, options: argparse.Namespace) -> Row:
             wrong = mutation.applied(source).splitlines()[mutation.line - 1].strip()
             right = source.splitlines()[mutation.line - 1].strip()
             lines.append(f"{name}:{mutation.line}: {mutation.key}\n  - {right}\n  + {wrong}")
-    return Row(name, numbers, lines)
+    return SourceRow(name, numbers, lines)
 
 
-def report(rows: Sequence[Row]) -> None:
+def report(rows: Sequence[SourceRow]) -> None:
     """Print the table and the mutants that are alive."""
     total = dict.fromkeys((KILLED, TIME, ALIVE, EQUAL_TO), 0)
     for each in rows:
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if not names:
             raise ValueError(f"--only must be part of a source's name, not {options.only}")
-        state = State(options.state)
+        state = OutcomeFile(options.state)
         if not options.report:
             run_all(names, state, options)
     except (OSError, ValueError) as error:

@@ -25,7 +25,12 @@ EXACT_DOTS = [
 CHECKS = [
     f"golden/check/test_validate.py::test_{name}"
     for name in (
+        "the_model_passes",
         "a_wrong_mode_is_caught",
+        "rounding_up_one_word_late_is_caught",
+        "wrong_divider_is_caught",
+        "wrong_packing_is_caught",
+        "wrong_dot_product_is_caught",
         "a_wrong_decoder_of_high_precision_is_caught",
         "dropping_the_last_zeros_is_caught",
         "seed_and_progress",
@@ -194,7 +199,10 @@ IN_EXACT_FIRST = {
 }
 CHECKED: Mapping[str, Sequence[str]] = {
     "comparison": ["golden/test_choice.py", *FORMAT_CHECKS, *CHECKS],
-    "decode": CHECKS,
+    "decode": [
+        "golden/check/test_validate.py::test_every_code_is_decoded_at_every_exponent",
+        *CHECKS,
+    ],
     "dot": [*CHECKS, "golden/test_scaled.py"],
     "encode": CHECKS,
     "formats": [*FORMAT_CHECKS, *MODELS],

@@ -1,10 +1,12 @@
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from axs6.golden import Blocks, accumulate, block_dot, decode, encode, fp32, matmul, pack, unpack
+from axs6.golden.check.decode import decode_all, decode_precise
 from axs6.golden.check.validate import CHECKS, GOLDEN, Model, validate
 
 SPECIAL, THRESHOLDS, RANDOM, MODES, STOCHASTIC, DECODE, PRECISE, *REST = CHECKS
@@ -177,6 +179,27 @@ def test_rounding_up_one_word_late_is_caught():
         return encode(x, random=less, **options)
 
     assert_caught(Model(encode=wrong), STOCHASTIC, "encode float32, 1 random bits")
+
+
+def test_every_code_is_decoded_at_every_exponent():
+    rng = np.random.default_rng(0)
+    dense = Counter((x.what, x.inputs) for x in decode_all(GOLDEN, rng, 1))
+    names = ("float32", "bfloat16", "float64")
+    assert dense == {
+        (f"decode to {name}, code", (exponent, code)): 3
+        for name in names
+        for exponent in range(256)
+        for code in range(64)
+    }
+    precise = Counter((x.what, x.inputs) for x in decode_precise(GOLDEN, rng, 1))
+    assert precise.keys() == {
+        (f"decode to {name}, {bits - 1} magnitude bits, code", (exponent, code))
+        for name in names
+        for bits in (7, 5)
+        for exponent in range(256)
+        for code in range(1 << bits)
+    }
+    assert precise.total() == 3 * 3 * 256 * 256
 
 
 def test_a_wrong_decoder_of_high_precision_is_caught():
