@@ -41,6 +41,8 @@ CHECKS = [
         "wrong_matmul_is_caught",
         "dot_products_of_other_formats_are_checked_too",
         "cases_grow_with_blocks",
+        "samples",
+        "names",
     )
 ]
 FORMAT_CHECKS = [
@@ -203,10 +205,14 @@ CHECKED: Mapping[str, Sequence[str]] = {
         "golden/check/test_validate.py::test_every_code_is_decoded_at_every_exponent",
         *CHECKS,
     ],
-    "dot": [*CHECKS, "golden/test_scaled.py"],
+    "dot": [
+        *CHECKS,
+        "golden/test_scaled.py",
+        "golden/check/test_dot.py::test_a_wrong_block_product_is_caught",
+    ],
     "encode": CHECKS,
     "formats": [*FORMAT_CHECKS, *MODELS],
-    "subjects": [*CHECKS, *FORMAT_CHECKS, "golden/test_scaled.py"],
+    "subjects": [*FORMAT_CHECKS, *MORE_MODELS, "golden/test_scaled.py"],
     "sums": CHECKS,
     "validate": CHECKS,
     "cases/dot": [*CHECKS, "golden/test_scaled.py"],
