@@ -200,7 +200,12 @@ IN_EXACT_FIRST = {
     "arithmetic": "golden/check/exact/test_arithmetic.py",
 }
 CHECKED: Mapping[str, Sequence[str]] = {
-    "comparison": ["golden/test_choice.py", *FORMAT_CHECKS, *CHECKS],
+    "comparison": [
+        "golden/check/test_comparison.py",
+        "golden/test_choice.py",
+        *FORMAT_CHECKS,
+        *CHECKS,
+    ],
     "decode": [
         "golden/check/test_validate.py::test_every_code_is_decoded_at_every_exponent",
         *CHECKS,
