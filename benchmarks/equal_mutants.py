@@ -18,7 +18,21 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "for codes in candidates[1:]:",
         ): "the first candidate is not better than itself",
     },
+    "golden/check/comparison.py": {
+        (
+            "as_exact: 1 becomes 2 (1)",
+            "codes = blocks.codes.reshape(-1, blocks.block).tolist()",
+        ): "NumPy takes any negative size for the one that follows",
+    },
     "golden/decode.py": {
+        (
+            "_divided: 0 becomes 1 (1)",
+            "unsure |= (np.abs(quotients) < SMALLEST_NORMAL) & (quotients != 0)",
+        ): _PATH,
+        (
+            "_rounded: 0 becomes 1 (1)",
+            "mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, 0))",
+        ): "what becomes of infinities and NaN is replaced",
         ("rounded: 1 becomes 2 (1)", "if divisor == 1 and dtype in (FP32, FP64):"): _PATH,
     },
     "golden/dot.py": {
