@@ -150,7 +150,7 @@ GOLDEN: Mapping[str, Sequence[str]] = {
     "encode_as": ["golden/test_profile.py"],
     "explain": ["golden/test_explain.py"],
     "explain_profile": ["golden/test_explain_profile.py"],
-    "factors": [*FACTORS, *ENCODED, *MODELS],
+    "factors": [*FACTORS, *MORE_MODELS],
     "feedback": ["golden/test_feedback.py", "golden/test_blocks.py"],
     "finite": ["golden/test_selected.py", "golden/test_choice.py", *FORMATS, *MODELS],
     "floats": ["golden/test_floats.py", "golden/test_fp32.py", *ENCODED],
