@@ -148,30 +148,33 @@ def outcome_of(answer: Answer) -> str:
     return {"0": ALIVE, "time": TIME}.get(answer.status, KILLED)
 
 
-def run_source(name: str, copy: Copy, state: OutcomeFile, count: int, added: bool) -> None:
+def waiting(name: str, state: OutcomeFile, options: argparse.Namespace) -> list[Mutation]:
+    """Mutants of a source whose outcomes are not known."""
+    source = (ROOT / name).read_text(encoding="utf-8")
+    found = state.of(name, options.added).found
+    return [
+        each
+        for each in chosen(name, source, options.count)
+        if each.key not in found and not equal(name, source, each)
+    ]
+
+
+def run_source(name: str, copy: Copy, state: OutcomeFile, options: argparse.Namespace) -> None:
     """Run the mutants of a source whose outcomes are not known.
 
     Raises:
         ValueError: its tests fail without a fault, or do not import it.
     """
     source = (ROOT / name).read_text(encoding="utf-8")
-    outcomes = state.of(name, added)
-    waiting = [
-        each
-        for each in chosen(name, source, count)
-        if each.key not in outcomes.found and not equal(name, source, each)
-    ]
-    if not waiting:
-        state.keep(name, outcomes)
-        return
+    outcomes, left = state.of(name, options.added), waiting(name, state, options)
     plain = copy.run(name, source)
     if plain.status != "0":
         raise ValueError(f"tests of {name} must pass on it; they gave {plain.printed}")
     if copy.run(name, "raise ImportError\n").status == "0":
         raise ValueError(f"tests of {name} must import it; they pass without it")
     limit = 4 * int(plain.processor_seconds) + SPARE
-    print(f"{name}: {len(waiting)} mutants, {plain.processor_seconds:.1f} s of tests", flush=True)
-    for mutation in waiting:
+    print(f"{name}: {len(left)} mutants, {plain.processor_seconds:.1f} s of tests", flush=True)
+    for mutation in left:
         answer = copy.run(name, mutation.applied(source), limit)
         outcomes.found[mutation.key] = outcome_of(answer)
         state.keep(name, outcomes)
@@ -191,7 +194,7 @@ def run_all(names: Sequence[str], state: OutcomeFile, options: argparse.Namespac
         def run(name: str) -> None:
             copy = free.pop()
             try:
-                run_source(name, copy, state, options.count, options.added)
+                run_source(name, copy, state, options)
             finally:
                 free.append(copy)
 
@@ -272,8 +275,9 @@ def main(arguments: Sequence[str]) -> int:
         if not names:
             raise ValueError(f"--only must be part of a source's name, not {options.only}")
         state = OutcomeFile(options.state)
-        if not options.report:
-            run_all(names, state, options)
+        left = [] if options.report else [x for x in names if waiting(x, state, options)]
+        if left:
+            run_all(left, state, options)
     except (OSError, ValueError) as error:
         print(f"axs6: {error}", file=sys.stderr)
         return 2

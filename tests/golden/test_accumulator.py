@@ -128,6 +128,10 @@ def test_it_is_plain_data():
             "least cannot be combined with sum_fraction or groups",
         ),
         (
+            {"sum_fraction": 31, "fraction": 24, "fused": True, "groups": 2, "term": 16},
+            "term cannot be combined with sum_fraction or groups",
+        ),
+        (
             {"reduction": 9, "sum_fraction": 31, "fraction": 24, "fused": True, "groups": 2},
             "groups must divide reduction 9, not 2",
         ),
