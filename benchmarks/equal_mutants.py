@@ -86,6 +86,11 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         ): "an infinity or NaN times any number of this sign is the same",
     },
     "golden/lfsr.py": {
+        (
+            "_step: 1 becomes 2 (3)",
+            "columns = np.uint32(1) << np.arange(1, LFSR_BITS + 1, dtype=np.uint64)"
+            " & np.uint64(PERIOD)",
+        ): "one column more is 0",
         ("lane_seeds: 0 becomes -1 (1)", "states[lane] = state[0]"): _ONE,
     },
     "golden/metrics.py": {

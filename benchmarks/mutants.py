@@ -41,8 +41,10 @@ STATE = ROOT / "docs" / "data" / "mutants.json"
 KIND = "axs6 mutants of Python sources 1"
 KILLED, TIME, ALIVE, EQUAL_TO = "killed", "time", "alive", "equal"
 
-OPTIONS = ("-x", "-q", "-p", "no:randomly", "-p", "no:xdist", "--no-header")
-OPTIONS += ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of what is imported before
+OPTIONS = (
+    *("-x", "-q", "--no-header", "-p", "no:randomly", "-p", "no:xdist"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of what is imported before
+)
 LONGEST = 300
 """Seconds that the tests of a source may take."""
 SPARE = 10

@@ -198,15 +198,21 @@ LINES = {
     "uint8": (
         "before the blocks: r of the tensor, 4 bytes, then z, 1 byte",
         "r = fp32(fp32(hi - lo) / 255), at least 2^-126; 1 for zeros",
+        "code: 8 bits for each value: an unsigned integer",
+        "element = code",
     ),
     "vsq8": (
         "before the blocks: r of each channel, 4 bytes",
         "s = ceil(amax / (127 * r)), held within 1 to 15",
+        "code: 8 bits for each value: a two's complement integer q",
+        "element = q * 1",
         "never written  0x80  -128",
         "most negative  0x81  -127",
         "amax: the largest magnitude in the scale's group",
     ),
     "nf4": (
+        "code: 4 bits for each value: a place in a table",
+        "element = the value of the code",
         "most negative  0x00  -1",
         "0x01  -11680177 * 2^-24",
         "zero           0x07  0",
