@@ -11,6 +11,11 @@ _ONE = "there is one entry, the first and the last"
 EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     "golden/bits.py": {
         ("pack_codes: 8 becomes 9 (1)", "if even == odd == 8:"): _PATH,
+        ("unpack_codes: 8 becomes 9 (1)", "if even == odd == 8:"): _PATH,
+        (
+            "_steps: 64 becomes 63 (2)",
+            "lanes = sum(1 << lane for lane in range(0, 64, 2 * half))",
+        ): "the last lane begins further below",
     },
     "golden/choice.py": {
         (
@@ -64,6 +69,10 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "sums that are shifted by the exponent of a 0 are below 2^-250 and are rounded to 0"
         ),
         ("False becomes True (3)", "toward_zero: bool = False,"): _GIVEN,
+        (
+            "multiply_add: < becomes <= (1)",
+            "negative = np.where(total == 0, minus & c_negative, total < 0)",
+        ): "a sum of 0 is asked before",
         (
             "add: 0 becomes -1 (2)",
             "negative = np.where(total == 0, a_negative & b_negative, total < 0)",
