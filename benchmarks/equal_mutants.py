@@ -128,6 +128,13 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     "golden/pack.py": {
         ("pack: 0 becomes -1 (1)", "return parts[0][1].tobytes()"): _ONE,
     },
+    "golden/rows.py": {
+        (
+            "_unreadable: 0 becomes -1 (2)",
+            "mode, header = rows[:, 0] & MODE_MASK,"
+            ' rows[:, :HEADER_BYTES].copy().view("<u2")[:, 0]',
+        ): _ONE,
+    },
     "golden/scaling.py": {
         (
             "wide_max: 0 becomes -1 (3)",

@@ -277,9 +277,12 @@ def main(arguments: Sequence[str]) -> int:
         if not names:
             raise ValueError(f"--only must be part of a source's name, not {options.only}")
         state = OutcomeFile(options.state)
-        left = [] if options.report else [x for x in names if waiting(x, state, options)]
-        if left:
-            run_all(left, state, options)
+        if not options.report:
+            left = [name for name in names if waiting(name, state, options)]
+            for name in set(names).difference(left):
+                state.keep(name, state.of(name, options.added))
+            if left:
+                run_all(left, state, options)
     except (OSError, ValueError) as error:
         print(f"axs6: {error}", file=sys.stderr)
         return 2
