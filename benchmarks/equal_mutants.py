@@ -167,6 +167,12 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     },
     "proof/aig.py": {
         ("Graph.both: > becomes >= (1)", "if a > b:"): "equal literals are exchanged",
+        ("Graph.supports: 0 becomes -1 (1)", "found = [0] * len(self)"): "each is replaced",
+        (
+            "Graph.cuts: & becomes | (2)",
+            "if supports[node] & others and supports[node] & ~others:",
+        ): "nodes that depend on those kinds alone have no nodes in their cut",
+        ("_number: 127 becomes 126 (1)", "while value > 0x7F:"): "127 may have two bytes",
     },
     "proof/solver.py": {
         (f"answer: {change} (1)" if ">" in change else f"answer: {change} (2)", _MODEL): reason
