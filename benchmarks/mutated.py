@@ -197,7 +197,7 @@ IN_FORMATS_MORE = {
         "cli/test_options.py::test_formats_come_with_commas_or_one_by_one",
     ],
     "scale": ["golden/test_explain.py", "golden/test_outer.py"],
-    "table": ["golden/test_tables.py", "golden/test_choice.py"],
+    "table": ["golden/test_catalog.py", "golden/test_tables.py", "golden/test_choice.py"],
 }
 IN_EXACT = (
     *("accumulator", "arithmetic", "axs6", "blocks", "dot", "encode", "floats", "formats"),
