@@ -337,10 +337,10 @@ def test_auto_takes_what_the_values_ask_for():
 
 
 def test_auto_counts_the_errors_of_all_values():
-    """Seven bits hold the first value exactly, and five lose more of the others."""
-    x = np.tile(np.float32([1 / 63, 1 / 31]), 16)
-    x[31] = 30 / 31
-    assert encode(x, mode="auto").modes.tolist() == [1]
+    """Seven bits hold the first value exactly, and codes of six bits all others."""
+    x = np.tile(np.float32([16 / 31, 17 / 31]), 16)
+    x[0] = 33 / 63
+    assert encode(x, mode="auto").modes.tolist() == [0]
 
 
 def test_stochastic_rounding_has_the_predicted_mean():
