@@ -3,6 +3,7 @@ import re
 import pytest
 
 from axs6.golden.accumulator import ACCUMULATORS, Accumulator, Alignment, accumulator
+from axs6.golden.check.exact import accumulator as exact
 from axs6.golden.formats import BF16, FP32, Float, Specials
 from axs6.golden.rounding import Rounding
 
@@ -34,6 +35,32 @@ def test_tensor_cores_as_published():
         assert core.fused
         assert core.nan == 0x7FFFFFFF
         assert core.term == (16 if name == "blackwell_fp4" else None)
+
+
+def test_named_accumulators_have_the_steps_of_the_exact_model():
+    assert ACCUMULATORS.keys() == exact.ACCUMULATORS.keys()
+    for name, found in ACCUMULATORS.items():
+        public = exact.ACCUMULATORS[name]
+        output = public.output
+        assert found == Accumulator(
+            public.reduction,
+            public.fraction,
+            Alignment.ZERO if public.toward_zero else Alignment.FLOOR,
+            public.least,
+            public.fused,
+            None if public.wide else Float(*output.fields),
+            Rounding.TOWARD_ZERO if output.toward_zero else Rounding.NEAREST,
+            public.promote,
+            None if public.joined == 1 else public.joined,
+            public.nan,
+            public.keeps_minus,
+            public.total_fraction,
+            public.groups,
+            public.reach,
+            public.pairs,
+            public.normal,
+            public.scaled,
+        )
 
 
 @pytest.mark.parametrize("name", ACCUMULATORS)
@@ -101,6 +128,10 @@ def test_it_is_plain_data():
             "least cannot be combined with sum_fraction or groups",
         ),
         (
+            {"sum_fraction": 31, "fraction": 24, "fused": True, "groups": 2, "term": 16},
+            "term cannot be combined with sum_fraction or groups",
+        ),
+        (
             {"reduction": 9, "sum_fraction": 31, "fraction": 24, "fused": True, "groups": 2},
             "groups must divide reduction 9, not 2",
         ),
@@ -116,6 +147,14 @@ def test_it_is_plain_data():
         (
             {"output": Float(11, 20)},
             "output must have an infinity, and only values that FP32 has, not e",
+        ),
+        (
+            {"output": Float(8, 24)},
+            "output must have an infinity, and only values that FP32 has, not e8m24",
+        ),
+        (
+            {"output": Float(8, 23, exponent_bias=128)},
+            "output must have an infinity, and only values that FP32 has, not ",
         ),
         (
             {"output": Float(4, 3, Specials.NAN)},

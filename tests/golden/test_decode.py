@@ -54,6 +54,23 @@ def test_one_code(exponent, code, float32, bfloat16):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_codes_of_high_precision_by_definition(dtype):
+    """Seven bits at even indices and five at odd ones, beside a dense block."""
+    exponents = np.uint8([0, 1, 127, 254, 255, 127])
+    modes = np.uint8([2, 2, 2, 2, 2, 0])
+    codes = np.zeros((6, 32), np.uint8)
+    codes[:5, ::2] = np.arange(80).reshape(5, 16) + 40
+    codes[:5, 1::2] = np.arange(80).reshape(5, 16) % 32
+    codes[5] = np.arange(32)
+    got = decode(Blocks.with_modes(exponents, modes, codes, (192,)), dtype)
+    assert got.view(UNSIGNED[dtype]).tolist() == [
+        exact.decode_bits(e, code, FORMATS[dtype], (6, 4)[index % 2] if mode else 5)
+        for e, mode, row in zip(exponents.tolist(), modes.tolist(), codes.tolist(), strict=True)
+        for index, code in enumerate(row)
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
 def test_every_code_by_definition(dtype):
     got = decode(all_codes(), dtype).view(UNSIGNED[dtype]).ravel().tolist()
     fmt = FORMATS[dtype]

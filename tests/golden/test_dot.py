@@ -316,3 +316,15 @@ def test_what_is_no_integer_has_no_block_dot():
             ValueError, match=r"^b holds NaN or infinities, which integers cannot represent$"
         ):
             block_dot(number, other)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(2), [0, 0], np.zeros(2, bool)])
+def test_sums_and_exponents_are_arrays_of_integers(wrong):
+    right = np.zeros(2, np.int64)
+    assert accumulate(right, right) == 0
+    assert accumulate(right.astype(object), right) == 0
+    kind = getattr(wrong, "dtype", "list")
+    for name, arguments in (("sums", (wrong, right)), ("exponents", (right, wrong))):
+        message = rf"^{name} must be an array of integers, not {kind}$"
+        with pytest.raises(TypeError, match=message):
+            accumulate(*arguments)

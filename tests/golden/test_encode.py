@@ -336,6 +336,13 @@ def test_auto_takes_what_the_values_ask_for():
     assert errors["auto"] == min(errors.values())
 
 
+def test_auto_counts_the_errors_of_all_values():
+    """Seven bits hold the first value exactly, and codes of six bits all others."""
+    x = np.tile(np.float32([16 / 31, 17 / 31]), 16)
+    x[0] = 33 / 63
+    assert encode(x, mode="auto").modes.tolist() == [0]
+
+
 def test_stochastic_rounding_has_the_predicted_mean():
     """Over all words it is floor(31 |x| / scale * 2^R) / 2^R: below the value by less than 2^-R."""
     rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 
 from axs6.golden import decode, encode, pack
 from axs6.golden.explain import drawing, explain, facts, fields, number, symbol, values
-from axs6.golden.formats import CATALOG, Float, Real, block_format
+from axs6.golden.formats import CATALOG, Float, NotANumber, Real, block_format
 
 COMPOSED = (
     "int8_e8m0_t32s8o2s2o1",
@@ -129,9 +129,16 @@ def test_values_of_a_selection_have_the_bit_that_selects() -> None:
         (Fraction(1, 8), "0.125"),
         (Fraction(255) * 2**120, "255 * 2^120"),
         (Fraction(57344), "57344"),
+        (Fraction(1 << 20), "1048576"),
+        (Fraction(1 << 21), "2^21"),
+        (Fraction(-3 << 29), "-3 * 2^29"),
+        (Fraction(3 << 28), "805306368"),
+        (Fraction(3, 1 << 10), "0.0029296875"),
+        (Fraction(3, 1 << 11), "3 * 2^-11"),
+        (NotANumber.NAN, "NaN"),
     ],
 )
-def test_numbers(value: Fraction, text: str) -> None:
+def test_numbers(value: Fraction | NotANumber, text: str) -> None:
     assert number(value) == text
 
 
@@ -177,3 +184,61 @@ def test_scales_have_the_range_of_their_codes() -> None:
     assert (real.smallest, real.largest) == (Fraction(1, 64), 448)
     integer = block_format("vsq4").levels[0].scale
     assert (integer.smallest, integer.largest) == (1, 15)
+
+
+LINES = {
+    "hif4": (
+        "r: 8 bits for 64 values: a positive ue6m2 number, factor r",
+        "r = bf16(fp32(amax * bf16(1 / 7))), held within 2^-48 to 49152, to the nearest ue6m2",
+        "t_8 = 2 - floor(log2 amax), held within 0 to 1; 1 for zeros",
+        "t_4 = 2 - t_8 - floor(log2 amax), held within 0 to 1; 1 for zeros",
+        "code: 4 bits for each value: sign in bit 3, magnitude q in bits 2 to 0",
+        "amax: the largest magnitude in the scale's group, after real scales of it",
+    ),
+    "uint8": (
+        "before the blocks: r of the tensor, 4 bytes, then z, 1 byte",
+        "r = fp32(fp32(hi - lo) / 255), at least 2^-126; 1 for zeros",
+        "code: 8 bits for each value: an unsigned integer",
+        "element = code",
+    ),
+    "vsq8": (
+        "before the blocks: r of each channel, 4 bytes",
+        "s = ceil(amax / (127 * r)), held within 1 to 15",
+        "code: 8 bits for each value: a two's complement integer q",
+        "element = q * 1",
+        "never written  0x80  -128",
+        "most negative  0x81  -127",
+        "amax: the largest magnitude in the scale's group",
+    ),
+    "if4": (
+        "first element, selected by 0: code: 4 bits for each value: sign in bit 3, exponent e in "
+        "bits 2 to 1, fraction f in bit 0",
+        "second element, selected by 1: code: 4 bits for each value: a place in a table",
+    ),
+    "nf4": (
+        "code: 4 bits for each value: a place in a table",
+        "element = the value of the code",
+        "most negative  0x00  -1",
+        "0x01  -11680177 * 2^-24",
+        "zero           0x07  0",
+        "largest        0x0f  1",
+    ),
+    "int4_bfloat16": ("before the blocks: r of the tensor, 2 bytes",),
+    "fp8_e4m3": (
+        "r = fp32(amax / 448), at least 2^-126; 1 for zeros",
+        "code: 8 bits for each value: sign in bit 7, exponent e in bits 6 to 3, fraction f in "
+        "bits 2 to 0",
+        "element = (-1)^sign * 2^(e - 7) * (1 + f / 8); with e = 0 (-1)^sign * 2^-6 * f / 8",
+        "smallest normal  0x08  2^-6",
+        "minus zero       0x80  -0",
+        "most negative    0xfe  -448",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines_of_an_explanation(name: str) -> None:
+    text = explain(block_format(name))
+    lines = [line.strip() for line in (text.splitlines() if isinstance(text, str) else text)]
+    places = [lines.index(line) for line in LINES[name]]
+    assert places == sorted(places)

@@ -52,3 +52,7 @@ def test_arguments():
         encode_with_feedback(x, np.zeros(8))
     with pytest.raises(ValueError, match=r"^error must have the shape of x \(8,\), not \(9,\)$"):
         encode_with_feedback(x, np.zeros(9, np.float32))
+    with pytest.raises(
+        TypeError, match=r"^error must have no masked values: call filled\(\) first$"
+    ):
+        encode_with_feedback(x, np.ma.masked_array(x, x == 0))

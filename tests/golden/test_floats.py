@@ -1,6 +1,7 @@
 from fractions import Fraction
 from math import floor
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -87,7 +88,10 @@ def test_too_large_is_infinite_in_either_rounding():
                 assert got.tolist() == [pattern]
 
 
-@pytest.mark.parametrize("dtype", [FP16, BF16, E4M3, E2M1], ids=str)
+NORMAL = Float(5, 3, Specials.NAN, signed=False, subnormals=False)
+
+
+@pytest.mark.parametrize("dtype", [FP16, BF16, E4M3, E2M1, NORMAL], ids=str)
 def test_split_gives_every_value(dtype):
     patterns = np.arange(1 << dtype.width, dtype=np.uint16)
     parts = zip(*(x.tolist() for x in floats.split(dtype, patterns)), strict=True)
@@ -96,6 +100,19 @@ def test_split_gives_every_value(dtype):
         if not isinstance(number, NotANumber):
             assert (-1 if negative else 1) * significand * Fraction(2) ** exponent == number
             assert negative == bool(pattern & dtype.sign_bit)
+
+
+def test_bf16_bits_as_ml_dtypes():
+    high = np.uint32([0x0000, 0x0001, 0x007F, 0x0080, 0x3F80, 0x3F81, 0x7F7F, 0x7F80, 0x7FC1])
+    low = np.uint32([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF])
+    magnitudes = (high[:, None] << 16 | low).ravel()
+    values = np.concatenate([magnitudes, magnitudes | np.uint32(1 << 31)]).view(np.float32)
+    got = floats.bf16_bits(values)
+    with np.errstate(invalid="ignore"):
+        expected = values.astype(ml_dtypes.bfloat16).view(np.uint16)
+    nan = np.isnan(values)
+    assert np.array_equal(got[~nan], expected[~nan])
+    assert got[nan].tolist() == (values.view(np.uint32)[nan] >> 16 | 0x40).tolist()
 
 
 def test_bit_length():

@@ -278,6 +278,7 @@ WRONG = {
     "int8_float32_t16_modes": "modes need one exponent scale of blocks alone, not real of 16",
     "sm6dz_e8m0_modes": "modes need one exponent scale of blocks alone, not exponent of tensor",
     "int8_u4_t16": "an integer scale needs one real scale above it",
+    "int8_u4_t16_bfloat16": "the real scale above an integer scale must be float32",
     "int8_u4_t16s4o1_float32": "a shift needs an exponent or a real scale above it, at 'u4' ",
     "int8_bfloat16_t0s4o1": "a shift needs an exponent or a real scale of blocks above it, at ",
     "int8_e4m3fnh_t16": "a number with a sign must have subnormal values, at 'e4m3fnh' (charac",
@@ -335,6 +336,11 @@ E8M0 = Level(Exponent(), 32)
         (lambda: Real(FP16, arithmetic=FP16), "arithmetic must be fp32 or bf16, not fp16"),
         (lambda: Float(4, 0), "fraction_bits must be an integer from 1 to 52, not 0"),
         (lambda: Float(4, 3, "nan", 1.5), "exponent_bias must be an integer .*, not 1.5"),
+        (lambda: SignMagnitude(8, 0), "magnitude_bits must be an integer from 1 to 7, not 8"),
+        (lambda: TwosComplement(9), "bits must be an integer from 2 to 8, not 9"),
+        (lambda: SignMagnitude(5, 0, False, 1), "signed_zero must be True or False, not 1"),
+        (lambda: SignMagnitude(5, 0, ties_away=1), "ties_away must be True or False, not 1"),
+        (lambda: TwosComplement(5, 0, 1), "ties_away must be True or False, not 1"),
         (lambda: SignMagnitude(5, 0, 1), "full_scale must be True or False, not 1"),
     ],
 )
@@ -353,3 +359,30 @@ def test_a_block_or_rule_that_a_format_cannot_have():
         CATALOG["nvfp4"].with_rule("ceil")
     with pytest.raises(ValueError, match="rule must be one of floor, ceil, even, rceil, not 'up'"):
         CATALOG["mxfp4"].with_rule("up")
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "fixed", "ends"),
+    [
+        ("axs6", 4, True, (-31, 31)),
+        ("mx9", 6, True, (-127, 127)),
+        ("mxfp8_e4m3", 3, False, (-448 * 512, 448 * 512)),
+        ("mxfp4", 1, False, (-12, 12)),
+        ("mxint8", 6, True, (-128, 127)),
+        ("uint8", 7, True, (0, 255)),
+        ("int2_e8m0_t8", 0, True, (-2, 1)),
+    ],
+)
+def test_integers_of_elements(name, precision, fixed, ends):
+    element = block_format(name).element
+    assert (element.precision, element.fixed) == (precision, fixed)
+    assert (element.integers.min(), element.integers.max()) == ends
+    numbers = [element.integer(code) for code in range(len(element.integers))]
+    assert element.integers.tolist() == [x if isinstance(x, int) else 0 for x in numbers]
+
+
+def test_scales_of_a_tensor_are_above_those_of_channels():
+    fmt = block_format("int8_bfloat16_t0_float32")
+    assert [str(level.group) for level in fmt.levels] == ["channel", "tensor"]
+    with pytest.raises(ValueError, match="groups must grow from level to level, and channel after"):
+        BlockFormat(fmt.element, fmt.levels[::-1])

@@ -54,6 +54,18 @@ def test_multiply_add(seed):
     assert (fp32.multiply_add(a, b, c) != fp32.add(products, c)).any()
 
 
+@pytest.mark.parametrize("special", [0x7F800000, 0xFF800000, 0x7FC00000])
+@pytest.mark.parametrize("place", range(3))
+def test_one_special_operand_among_numbers(place, special):
+    one, two, three = 0x3F800000, 0x40000000, 0x40400000
+    operands = np.full((3, 2), one, np.uint32)
+    operands[place, 1] = special
+    a, b, c = operands
+    assert fp32.multiply_add(a, b, c).tolist() == [two, special]
+    assert fp32.add(a, fp32.add(b, c)).tolist() == [three, special]
+    assert fp32.multiply(a, fp32.multiply(b, c)).tolist() == [one, special]
+
+
 def test_nan_is_canonical():
     nans = np.uint32([0x7F800001, 0xFFC00000, 0xFFFFFFFF])
     assert (fp32.add(nans, np.uint32([0])) == 0x7FC00000).all()

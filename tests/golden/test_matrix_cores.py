@@ -1,6 +1,11 @@
 """What the steps of AMD's matrix cores do to numbers for which they are worked out by hand."""
 
-from .test_sums import dot, fp32, two
+import numpy as np
+
+from axs6.golden import Blocks, matmul
+from axs6.golden.formats import NotANumber
+
+from .test_sums import dot, fp32, row, two
 
 E5M2 = "fp8_e5m2"
 
@@ -59,3 +64,42 @@ def test_negative_sums_become_minus_zero():
     for how in ("cdna1", "cdna3", "cdna3_fp8"):
         assert dot(a, b, how, "mxfp8_e5m2", exponents=[-127]) == 1 << 31
         assert dot(a, b, f"{how},minus_zero=false", "mxfp8_e5m2", exponents=[-127]) == 0
+
+
+def test_sums_that_cancel_are_exact():
+    """1 - 1 +- 2^-10: the exponent of the terms is far above that of their sum."""
+    for sign in (1, -1):
+        a, b = [1, 1, sign * two(-6)], [1, -1, two(-4)]
+        for how in ("cdna3", "cdna3_fp8"):
+            assert dot(a, b, how, E5M2) == fp32(sign * two(-10))
+
+
+def test_terms_of_2_to_the_128_are_infinite_in_cdna3():
+    """One term of a step, two of unlike signs, and the largest that is none."""
+    infinity, rest = 0x7F800000, [0] * 29
+    for a, result in (
+        ([2, 1, 1], infinity),
+        ([-2, 1, 1], infinity | 1 << 31),
+        ([2, -2, 1], 0x7FFFFFFF),
+        ([1, 0, 0], fp32(two(127))),
+    ):
+        got = dot([*a, *rest], [1] * 32, "cdna3", "mxfp8_e5m2", exponents=[127])
+        assert got == result
+
+
+def test_cdna2_takes_values_for_zeros_in_each_block():
+    """Half of the smallest normal operand, 2^-126 of BF16, under each of two scales."""
+    a = [*[0] * 31, 1, *[0] * 31, 1]
+    assert dot(a, [1] * 64, "cdna2_bf16", "mxfp8_e5m2") == fp32(2)
+    got = dot(a, [1] * 64, "cdna2_bf16", "mxfp8_e5m2", exponents=[-127, 0])
+    assert got == fp32(1)
+    got = dot(a, [1] * 64, "cdna2_bf16", "mxfp8_e5m2", exponents=[0, -126])
+    assert got == fp32(1)
+
+
+def test_a_special_product_leaves_other_rows_as_they_are():
+    one, other = row([1, 2, 3], E5M2), row([NotANumber.INFINITY, 2, 3], E5M2)
+    both = Blocks(one.format, one.scales, np.vstack([one.codes, other.codes]), (2, 32))
+    for how in ("cdna1", "cdna2", "cdna3", "cdna3_fp8"):
+        found = matmul(both, row([1, 1, 1], E5M2), how).view(np.uint32)
+        assert found.ravel().tolist() == [fp32(6), 0x7F800000]

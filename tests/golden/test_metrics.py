@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import axs6
-from axs6.golden.metrics import BinadeErrors
+from axs6.golden.metrics import BinadeErrors, ErrorSums
 
 
 def by_hand(x: np.ndarray, format: str, axis: int = -1, **options: object) -> tuple[float, float]:
@@ -111,3 +111,16 @@ def test_relative_errors_of_a_float_element_are_those_of_its_fraction() -> None:
     for row in axs6.errors_by_binade(x, "mxfp8_e4m3"):
         assert 0.98 < row.largest * 17 <= 1  # half a step, beside the 1 + 1/16 that it is of
         assert row.mean == pytest.approx(2**-5 * math.log(1.75) / 0.75, rel=0.05)
+
+
+def test_sums_of_errors() -> None:
+    sums = ErrorSums()
+    assert (sums.values, sums.largest, sums.qsnr) == (0, 0.0, np.inf)
+    sums.add(np.array([[1.0, -2.0]]), np.array([[1.25, -2.125]]))
+    sums.add(np.empty(0), np.empty(0))
+    sums.add(np.array([4.0]), np.array([3.9375]))
+    assert (sums.values, sums.squared_values, sums.largest) == (3, 21.0, 0.25)
+    assert sums.squared_errors == 2.0**-4 + 2.0**-6 + 2.0**-8
+    nothing = ErrorSums()
+    nothing.add(np.zeros(2), np.array([0.0, 0.5]))
+    assert nothing.qsnr == -np.inf

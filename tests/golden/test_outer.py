@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import axs6
-from axs6.golden.formats import CATALOG, block_format
+from axs6.golden.formats import CATALOG, Real, block_format
 from axs6.golden.nonfinite import NonFinite
 from axs6.golden.outer import OuterScales, Reach
+from axs6.golden.scaling import real_values
 
 OUTER = [
     *(name for name, fmt in CATALOG.items() if fmt.outer),
@@ -59,3 +60,16 @@ def test_scales_of_something_else_are_refused() -> None:
         axs6.encode(np.ones((2, 8)), "int4_e8m0_t32", outer=outer)
     with pytest.raises(ValueError, match="and scale must not be given"):
         axs6.encode(np.ones((2, 8)), fmt, outer=outer, scale=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [("uint8", 1.0), ("uint8_float32_uint8_t8", 1.0), ("uint4_float16_uint4_t32", 2.0**-14)],
+)
+def test_zeros_with_a_zero_point(name: str, scale: float) -> None:
+    blocks = axs6.encode(np.zeros((2, 32), np.float32), name)
+    (level,) = blocks.format.levels
+    assert isinstance(level.scale, Real)
+    assert (real_values(level.scale.dtype, np.asarray(blocks.scales[0])) == scale).all()
+    assert not np.any(blocks.zero_points)
+    assert not blocks.codes.any()

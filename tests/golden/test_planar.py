@@ -318,6 +318,8 @@ def test_wrong_pairs() -> None:
     for name in ("axs6", "mxint8", "nvfp4", "int4", "mxfp4_t1"):
         with pytest.raises(ValueError, match=f"exponent of 8 bits for each block.*, not {name}"):
             checkpoint_pair(axs6.encode(np.ones(64), name))
+    with pytest.raises(ValueError, match=r"^checkpoints have 4-bit codes under .*, not nvfp4$"):
+        from_checkpoint(codes, scales, "nvfp4")
 
 
 @pytest.mark.parametrize("bits", ["e4m3fnuz", "e5m2fnuz"])

@@ -17,12 +17,13 @@ from axs6.golden.encode_as import encode_as, run
 from axs6.golden.explain_profile import (
     first_difference,
 )
-from axs6.golden.formats import block_format
+from axs6.golden.formats import Float, Specials, block_format
 from axs6.golden.profile import (
     DEFINITION,
     PROFILES,
     Above,
     BlockScale,
+    Cast,
     Division,
     KeptNumber,
     PowerScale,
@@ -31,6 +32,7 @@ from axs6.golden.profile import (
     Ties,
     steps_of,
 )
+from axs6.golden.profile_scales import cast
 
 Values = np.ndarray[Any, np.dtype[np.float32]]
 EVERY = [(profile, name) for profile, each in PROFILES.items() for name in each.formats]
@@ -352,3 +354,34 @@ def test_refused() -> None:
             call()
     with pytest.raises(TypeError, match="must be float32, float16 or bfloat16, not float64"):
         encode_as(x.astype(np.float64), "nvfp4", "torchao")
+
+
+def test_scales_that_llama_cpp_casts() -> None:
+    """Half up below the smallest normal number, to the nearest above it, held at the largest."""
+    dtype, unit = Float(4, 3, Specials.NAN), 2.0**-9
+    values = {0.0: 0, 0.49: 0, 0.5: 1, 1.49: 1, 6.5: 7, 7.6: 7, 7.99: 7, 8: 8, 8.4: 8, 8.6: 9}
+    values |= {512: 56, 512 * 1.0625: 57, 512 * 1.1875: 58, 512 * 448: 126, 512 * 9000: 126}
+    x = np.float32([unit * value for value in values])
+    assert cast(dtype, x, Cast.LLAMA).tolist() == list(values.values())
+
+
+def test_profiles_can_be_keys() -> None:
+    assert {each: name for name, each in PROFILES.items()}[PROFILES["quark"]] == "quark"
+
+
+@pytest.mark.parametrize(
+    ("profile", "name", "kept"),
+    [
+        ("compressed-tensors", "mxfp4", False),
+        ("compressed-tensors", "nvfp4", False),
+        ("compressed-tensors", "mxfp8_e4m3", True),
+        ("compressed-tensors", "fp8_e4m3", True),
+        ("transformer-engine", "nvfp4", False),
+        ("transformer-engine", "mxfp8_e4m3", True),
+    ],
+)
+def test_minus_zero(profile: str, name: str, kept: bool) -> None:
+    x = np.full((1, 32), 1.0, np.float32)
+    x[0, 3] = -0.0
+    code = int(encode_as(x, name, profile).blocks.codes.ravel()[3])
+    assert code == (kept << block_format(name).element.width - 1)

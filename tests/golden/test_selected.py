@@ -109,6 +109,15 @@ def test_a_selection_needs_two_plain_elements() -> None:
         Selected(IF4, IF4)  # type: ignore[arg-type]
 
 
+def test_infinities_become_the_largest_value_of_the_element_that_is_selected() -> None:
+    sevenths = np.float64([0, 1, 2, 3, 4, 5, 6, 7, -7, -5, -3, -1, 3, 5, 7, 1]) / 7
+    halves = np.float64([0, 0.5, 1, 1.5, 2, 3, 4, 6, -6, -4, -0.5, -1, -1.5, 0.5, 1.5, 2]) / 6
+    x = (np.stack([sevenths, halves]) * 3e38).astype(np.float32)
+    x[:, 7], x[:, 8] = np.inf, -np.inf
+    blocks = axs6.encode(x, "if4", nonfinite="saturate")
+    assert blocks.codes.reshape(2, 16)[:, [7, 8]].tolist() == [[7, 9], [7, 15]]
+
+
 def lanes_with_merits_apart(element: Selected, apart: int) -> tuple[list[int], list[list[int]]]:
     """Magnitudes with their fractions, and codes in both elements whose merits are so far apart.
 

@@ -122,6 +122,8 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match=message):
         axs6.encode(matrix((9, 31)), "mxfp8_32x32")
     assert axs6.encode(matrix((9, 32)), "mxfp8_32x32").exponents.shape == (1, 1)
+    for empty in ((0, 31), (9, 0)):
+        assert axs6.encode(np.zeros(empty, np.float32), "mxfp8_32x32").shape == empty
     x = matrix((75, 100))
     x[40, 70] = np.nan
     for axis in (-1, 0):
@@ -130,6 +132,8 @@ def test_bad_input() -> None:
     blocks = axs6.encode(matrix((40, 64)), "mxfp4_t16x16")
     with pytest.raises(ValueError, match=r"need scales of shape \(3, 4\), not \(40, 4\)"):
         Blocks(blocks.format, blocks.untiled.scales, blocks.codes, (40, 64))
+    with pytest.raises(ValueError, match=r"values of at least two axes, not of shape \(2560,\)"):
+        Blocks(blocks.format, blocks.scales, blocks.codes, (2560,))
     with pytest.raises(
         ValueError, match=r"needs? values of at least two axes, not of shape \(64,\)"
     ):

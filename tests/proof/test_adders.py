@@ -4,6 +4,7 @@ import pytest
 
 from axs6.proof.adders import Adders, Form
 from axs6.proof.aig import FALSE, Graph
+from axs6.proof.cases import cases_of, counting
 
 NAMES = [*(f"a[{k}]" for k in range(3)), *(f"b[{k}]" for k in range(3))]
 
@@ -19,6 +20,62 @@ def expanded(graph: Graph, bits: list[int]) -> Form:
     form = Form(len(bits), bits)
     form.expand(adders)
     return form
+
+
+def numbers_of(graph: Graph, literals: list[int]) -> list[list[int]]:
+    """Values of literals in all 64 cases of six inputs."""
+    given = counting([*graph.inputs.values()])
+    return [cases_of(words, len(NAMES)).tolist() for words in graph.values(literals, given)]
+
+
+def with_signs(signs: int) -> tuple[Graph, list[int]]:
+    """A sum of three numbers of two bits, some bits inverted, modulo 2^4."""
+    graph = Graph(NAMES)
+    bits = [bit ^ (signs >> k & 1) for k, bit in enumerate(graph.inputs.values())]
+    a, b, c = bits[:2], bits[2:4], bits[4:]
+    return graph, graph.sum(graph.sum(a, b, 4), [*c, FALSE, FALSE], 4)
+
+
+@pytest.mark.parametrize("signs", [0, 0b010101, 0b100110, 0b111111])
+def test_every_adder_adds(signs: int) -> None:
+    graph, bits = with_signs(signs)
+    adders = Adders(graph)
+    adders.search(bits)
+    found = [each for node in range(len(graph)) for each in adders.of(node)]
+    assert {len(each.operands) for each in found} == {2, 3}
+    for adder in found:
+        *operands, total, carry = numbers_of(graph, [*adder.operands, adder.sum, adder.carry])
+        assert [sum(each) for each in zip(*operands, strict=True)] == [
+            x + 2 * y for x, y in zip(total, carry, strict=True)
+        ]
+    for node in range(len(graph)):
+        parity = adders.parity(node)
+        if parity is not None:
+            *operands, total = numbers_of(graph, [*parity.operands, parity.sum])
+            assert parity.carry == FALSE
+            assert [sum(each) % 2 for each in zip(*operands, strict=True)] == total
+
+
+@pytest.mark.parametrize("width", [2, 3, 4])
+@pytest.mark.parametrize("signs", [0, 0b010101, 0b100110, 0b111111])
+def test_a_form_has_the_value_of_its_bits(signs: int, width: int) -> None:
+    graph, bits = with_signs(signs)
+    form = expanded(graph, bits[:width])
+    copied = form.copy()
+    copied.add(bits[0], 3)
+    copied.add(bits[0] ^ 1, 3)
+    assert (copied.constant, copied.of) == ((form.constant + 3) % (1 << width), form.of)
+    assert set(form.of) <= {literal >> 1 for literal in graph.inputs.values()}
+    whole = [
+        sum(x << k for k, x in enumerate(each))
+        for each in zip(*numbers_of(graph, bits[:width]), strict=True)
+    ]
+    nodes = numbers_of(graph, [2 * node for node in form.of])
+    times = list(form.of.values())
+    assert all(0 < each < 1 << width for each in times)
+    for value, case in zip(whole, zip(*nodes, strict=True), strict=True):
+        total = form.constant + sum(x * y for x, y in zip(times, case, strict=True))
+        assert total % (1 << width) == value
 
 
 @pytest.mark.parametrize("width", [3, 4])

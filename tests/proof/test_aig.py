@@ -129,6 +129,58 @@ def test_a_graph_is_written_and_read_back(tmp_path: Path) -> None:
         assert (y, after) == (values[3] ^ values[2] ^ 1, (values[0] & values[3]) | values[1])
 
 
+def test_a_large_graph_is_written_and_read_back(tmp_path: Path) -> None:
+    """Literals further apart than a byte of the format holds, and than two."""
+    names = [f"a[{k}]" for k in range(9000)]
+    graph = Graph(names)
+    bits = list(graph.inputs.values())
+    outputs = [graph.both(bits[k], bits[-1 - k] ^ 1) for k in (0, 1, 63, 64, 127, 128, 4000)]
+    outputs += [graph.both(outputs[0], outputs[-1]), graph.all(outputs)]
+    write_aiger(tmp_path / "t.aig", graph, bits, outputs)
+    (tmp_path / "t.map").write_text("\n".join(f"input {k} {k} a" for k in range(9000)))
+    wanted = [f"y[{k}]" for k in range(len(outputs))]
+    found = read_aiger(tmp_path / "t.aig", tmp_path / "t.map", wanted)
+    rng = np.random.default_rng(1)
+    words = rng.integers(0, 1 << 64, (9000, 1), np.uint64) | rng.integers(
+        0, 1 << 64, (9000, 1), np.uint64
+    )
+    expected = graph.values(outputs, dict(zip(bits, words, strict=True)))
+    given = {found.inputs[name]: word for name, word in zip(names, words, strict=True)}
+    assert found.values([found.outputs[name] for name in wanted], given) == expected
+
+
+def test_outputs_are_copied_into_another_graph() -> None:
+    graph = Graph(NAMES)
+    a, b, c, d = graph.inputs.values()
+    inner = graph.unlike(a, b ^ 1)
+    outputs = {"y[0]": graph.any([inner, c ^ 1]) ^ 1, "y[1]": d ^ 1, "y[2]": TRUE, "y[3]": inner}
+    into = Graph(("x", "y", "z"))
+    x, y, z = into.inputs.values()
+    inputs = {"a[0]": x, "a[1]": y ^ 1, "a[2]": into.both(y, z), "b[0]": FALSE, "more[0]": x}
+    found = graph.with_outputs(outputs).copied(into, inputs)
+    assert found == {
+        "y[0]": into.any([into.unlike(x, y), into.both(y, z) ^ 1]) ^ 1,
+        "y[1]": TRUE,
+        "y[2]": TRUE,
+        "y[3]": into.unlike(x, y),
+    }
+
+
+def test_cuts_end_where_nodes_depend_on_inputs_of_one_kind() -> None:
+    graph = Graph(NAMES)
+    a, b, c, d = graph.inputs.values()
+    plain, mixed = graph.both(a, b), graph.both(c, d)
+    whole = graph.both(graph.both(plain, mixed ^ 1), c)
+    kinds = {literal >> 1: 1 << (literal == d) for literal in (a, b, c, d)}
+    supports = graph.supports(kinds)
+    assert [supports[x >> 1] for x in (0, a, d, plain, mixed, whole)] == [0, 1, 2, 1, 3, 3]
+    cut = graph.cuts([whole], supports, 2)
+    assert cut(whole >> 1) == {plain >> 1, c >> 1}
+    assert cut(mixed >> 1) == {c >> 1}
+    assert cut(plain >> 1) == {plain >> 1}
+    assert cut(d >> 1) == cut(0) == set()
+
+
 def test_another_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.aig").write_bytes(b"aag 0 0 0 0 0\n")
     with pytest.raises(ValueError, match=r"t\.aig must be a binary AIGER file"):

@@ -33,3 +33,11 @@ def test_the_first_difference_and_their_number(words: list[int], message: str | 
         return
     with pytest.raises(AssertionError, match=f"^{message}$"):
         checker.check()
+
+
+@pytest.mark.parametrize(("width", "digits"), [(4, 1), (5, 2), (8, 2), (9, 3)])
+def test_values_have_the_digits_of_their_field(width: int, digits: int) -> None:
+    checker = Checker([0], [Field("sum", 0, width, False, ())])
+    checker.take(1, 0)
+    with pytest.raises(AssertionError, match=f"sum is 0x{1:0{digits}x}, the golden"):
+        checker.check()

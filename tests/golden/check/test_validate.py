@@ -1,10 +1,13 @@
 import re
+from collections import Counter
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
 
 from axs6.golden import Blocks, accumulate, block_dot, decode, encode, fp32, matmul, pack, unpack
+from axs6.golden.check.decode import decode_all, decode_precise
 from axs6.golden.check.validate import CHECKS, GOLDEN, Model, validate
 
 SPECIAL, THRESHOLDS, RANDOM, MODES, STOCHASTIC, DECODE, PRECISE, *REST = CHECKS
@@ -177,6 +180,25 @@ def test_rounding_up_one_word_late_is_caught():
         return encode(x, random=less, **options)
 
     assert_caught(Model(encode=wrong), STOCHASTIC, "encode float32, 1 random bits")
+
+
+def test_every_code_is_decoded_at_every_exponent():
+    rng = np.random.default_rng(0)
+    dense = Counter((x.what, x.inputs) for x in decode_all(GOLDEN, rng, 1))
+    names = ("float32", "bfloat16", "float64")
+    assert dense == {
+        (f"decode to {name}, code", (exponent, code)): 3
+        for name in names
+        for exponent in range(256)
+        for code in range(64)
+    }
+    blocks_of_float32 = islice(decode_precise(GOLDEN, rng, 1), 3 * 256 * 256)
+    assert {(x.what, x.inputs) for x in blocks_of_float32} == {
+        (f"decode to float32, {bits - 1} magnitude bits, code", (exponent, code))
+        for bits in (7, 5)
+        for exponent in range(256)
+        for code in range(1 << bits)
+    }
 
 
 def test_a_wrong_decoder_of_high_precision_is_caught():

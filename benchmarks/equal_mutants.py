@@ -1,0 +1,186 @@
+"""Mutants of Python sources that no test can tell from the source, with the reasons."""
+
+from collections.abc import Mapping
+
+_PATH = "the other way gives the same and takes longer"
+_GIVEN = "every caller gives it"
+_MODEL = "return {0, *(each - 1 for each in solver.get_model() if each > 0)} if found else set()"
+_PIECES = "work is cut into other pieces, which give the same"
+_ONE = "there is one entry, the first and the last"
+
+EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
+    "golden/bits.py": {
+        ("pack_codes: 8 becomes 9 (1)", "if even == odd == 8:"): _PATH,
+        ("unpack_codes: 8 becomes 9 (1)", "if even == odd == 8:"): _PATH,
+        (
+            "_steps: 64 becomes 63 (2)",
+            "lanes = sum(1 << lane for lane in range(0, 64, 2 * half))",
+        ): "the last lane begins further below",
+    },
+    "golden/choice.py": {
+        (
+            "choose: 1 becomes 0 (1)",
+            "for codes in candidates[1:]:",
+        ): "the first candidate is not better than itself",
+    },
+    "golden/check/comparison.py": {
+        (
+            "as_exact: 1 becomes 2 (1)",
+            "codes = blocks.codes.reshape(-1, blocks.block).tolist()",
+        ): "NumPy takes any negative size for the one that follows",
+    },
+    "golden/decode.py": {
+        (
+            "_divided: 0 becomes 1 (1)",
+            "unsure |= (np.abs(quotients) < SMALLEST_NORMAL) & (quotients != 0)",
+        ): _PATH,
+        (
+            "_rounded: 0 becomes 1 (1)",
+            "mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, 0))",
+        ): "what becomes of infinities and NaN is replaced",
+        ("rounded: 1 becomes 2 (1)", "if divisor == 1 and dtype in (FP32, FP64):"): _PATH,
+    },
+    "golden/dot.py": {
+        ("_tiles: 1 becomes 2 (2)", "columns = max(1, values // rows)"): _PIECES,
+        ("15 becomes 16 (1)", "TILE_TERMS: Final = 1 << 15"): _PIECES,
+    },
+    "golden/floats.py": {
+        (
+            "_from_float64: 1 becomes 2 (4)",
+            "exponent = np.maximum(field, 1) - FP64.bias - FP64.fraction_bits - TOP",
+        ): "numbers below 2^-1021 are far below the smallest scale, whatever they are",
+    },
+    "golden/formats/checks.py": {
+        (
+            "_check_groups.size: 60 becomes 59 (1)",
+            "return {CHANNEL: 2.0**60, TENSOR: 2.0**61}.get(str(level.group))"
+            " or float(level.group)",
+        ): "only the order of groups counts",
+    },
+    "golden/formats/selected.py": {
+        (
+            "0 becomes -1 (2)",
+            "IF4: Final = Selected(E2M1, ValueTable((*range(0, 22, 3), None, *range(-21, 0, 3)),"
+            " 1, 7))",
+        ): "the last value is -3 in both",
+    },
+    "golden/fp32.py": {
+        ("- becomes + (2)", "LOWEST = 1 - FP32.bias - FP32.fraction_bits"): (
+            "sums that are shifted by the exponent of a 0 are below 2^-250 and are rounded to 0"
+        ),
+        ("False becomes True (3)", "toward_zero: bool = False,"): _GIVEN,
+        (
+            "multiply_add: < becomes <= (1)",
+            "negative = np.where(total == 0, minus & c_negative, total < 0)",
+        ): "a sum of 0 is asked before",
+        (
+            "add: 0 becomes -1 (2)",
+            "negative = np.where(total == 0, a_negative & b_negative, total < 0)",
+        ): "a sum that cancels has lost no bits, and is no -1 in units so far below",
+        (
+            "divide_by_scale: != becomes == (1)",
+            "result = round_to_fp32(negative, quotient, exponent, remainder != 0)",
+        ): "exact quotients are FP32 numbers, and others are further than 2^-36 from a tie",
+    },
+    "golden/hadamard.py": {
+        (
+            "hadamard_bits: 63 becomes 62 (1)",
+            "distance = np.minimum(top - exponent, 63).astype(np.uint64)",
+        ): "numbers have 32 bits",
+    },
+    "golden/kulisch.py": {
+        (
+            "KulischAccumulator.quotient: 0 becomes 1 (4)",
+            "sign = np.where(negative, np.uint32(FP32.sign_bit), np.uint32(0))",
+        ): "an infinity or NaN times any number of this sign is the same",
+    },
+    "golden/lfsr.py": {
+        (
+            "_step: 1 becomes 2 (3)",
+            "columns = np.uint32(1) << np.arange(1, LFSR_BITS + 1, dtype=np.uint64)"
+            " & np.uint64(PERIOD)",
+        ): "one column more is 0",
+        ("lane_seeds: 0 becomes -1 (1)", "states[lane] = state[0]"): _ONE,
+    },
+    "golden/metrics.py": {
+        (
+            "qsnr_bound: 1 becomes 0 (3)",
+            "gain, size = (4 ** shifts[0].scale.largest_code, int(shifts[0].group))"
+            " if shifts else (1, 1)",
+        ): "a gain of 1 makes the size count nothing",
+    },
+    "golden/levels.py": {
+        (
+            "RowEncoder._exponents: > becomes >= (1)",
+            "if x.bits is None or len(levels) > 2:",
+        ): _PATH,
+    },
+    "golden/modes.py": {
+        ("check_modes: and becomes or (2)", "if top > int(most.min()) and here.any():"): _PATH,
+        (
+            "check_modes: 0 becomes 1 (2)",
+            "top = int(codes.max(initial=0))",
+        ): "1 is a code of every mode",
+    },
+    "golden/operands.py": {
+        ("62 becomes 61 (1)", "INTEGER_BITS = 62"): _PATH,
+    },
+    "golden/pack.py": {
+        ("pack: 0 becomes -1 (1)", "return parts[0][1].tobytes()"): _ONE,
+    },
+    "golden/rows.py": {
+        (
+            "_unreadable: 0 becomes -1 (2)",
+            "mode, header = rows[:, 0] & MODE_MASK,"
+            ' rows[:, :HEADER_BYTES].copy().view("<u2")[:, 0]',
+        ): _ONE,
+    },
+    "golden/scaling.py": {
+        (
+            "wide_max: 0 becomes -1 (3)",
+            "return magnitudes(largest, np.where(largest != 0, top, 0))",
+        ): "the exponent of 0 counts nowhere",
+        (
+            "integer_scales: 63 becomes 62 (1)",
+            "first = np.clip(below - room, 0, 63).astype(np.uint64)",
+        ): "the numerator is below the denominator either way",
+    },
+    "golden/sums.py": {
+        (
+            "aligned_twice: 0 becomes -1 (1)",
+            "kept = value >> np.minimum(np.maximum(largest - fraction - low, 0), all_bits)",
+        ): "the distance is never negative",
+    },
+    "golden/terms.py": {
+        (
+            "OperandTerms.__init__: == becomes != (1)",
+            "self.parts = [x if self._lanes == 1 else x.astype(np.float64) for x in parts]",
+        ): _PATH,
+        (
+            "OperandTerms.__init__: 1 becomes 0 (4)",
+            "self.parts = [x if self._lanes == 1 else x.astype(np.float64) for x in parts]",
+        ): _PATH,
+        (
+            "products_of_digits: 0 becomes -1 (2)",
+            "digits[i + j] = product if i == 0 or j == len(right) - 1 else digits[i + j] + product",
+        ): "digits begin as 0, to which a product may be added",
+    },
+    "proof/aig.py": {
+        ("Graph.both: > becomes >= (1)", "if a > b:"): "equal literals are exchanged",
+        ("Graph.supports: 0 becomes -1 (1)", "found = [0] * len(self)"): "each is replaced",
+        (
+            "Graph.cuts: & becomes | (2)",
+            "if supports[node] & others and supports[node] & ~others:",
+        ): "nodes that depend on those kinds alone have no nodes in their cut",
+        ("_number: 127 becomes 126 (1)", "while value > 0x7F:"): "127 may have two bytes",
+    },
+    "proof/solver.py": {
+        (f"answer: {change} (1)" if ">" in change else f"answer: {change} (2)", _MODEL): reason
+        for change, reason in (
+            ("> becomes >=", "a model has no variable 0"),
+            ("0 becomes -1", "a model has no variable 0"),
+            ("0 becomes 1", "variable 1 is that of node 0, which is there anyway"),
+        )
+    },
+}
+"""For each source: why the mutant with a key, in a line, is equal."""
