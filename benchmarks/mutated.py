@@ -137,7 +137,7 @@ GOLDEN: Mapping[str, Sequence[str]] = {
     ],
     "bits": ["golden/test_bits.py"],
     "blocks": ["golden/test_blocks.py", *PACKED, "golden/test_tiles.py", *ENCODED],
-    "choice": ["golden/test_choice.py", "golden/test_selected.py", "golden/test_tables.py"],
+    "choice": ["golden/test_choice.py", "golden/test_tables.py"],
     "decode": ["golden/test_decode.py", *BLOCKS, "golden/test_outer.py", *MODELS],
     "dot": [*DOTS, "golden/test_matrix_cores.py", *SUMS],
     "encode": [
@@ -176,6 +176,7 @@ GOLDEN: Mapping[str, Sequence[str]] = {
         "golden/check/test_dot.py::test_the_model_passes[e2m1fn_e5m2_t32_float32_t0]",
     ],
     "scaling": [*ENCODED, *FACTORS, *MODELS],
+    "selection": ["golden/test_selected.py"],
     "sums": ["golden/test_matrix_cores.py", *SUMS, *DOTS],
     "tables": ["golden/test_tables.py", "golden/test_floats.py", *ENCODED, *MODELS],
     "terms": ["golden/test_matrix_cores.py", *DOTS, *SUMS, *SPECIALS],

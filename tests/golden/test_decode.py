@@ -209,6 +209,20 @@ def test_one_rounding(name):
         assert [x & fmt.sign - 1 for x in got] == right
 
 
+@pytest.mark.parametrize("fields", [(1, 107), (253, 129)])
+def test_products_beyond_fp32_beside_one_that_it_holds(fields):
+    fmt = block_format("int8_bfloat16_t4_bfloat16_t8")
+    first, second = ((field << 7) + np.arange(0, 128, 9) for field in fields)
+    outer, inner = (np.append(x, 127 << 7) for x in np.meshgrid(first, second))
+    scales = (outer[:, None], np.repeat(inner, 2).reshape(-1, 1, 2))
+    codes = np.resize(np.array([127, 85, 1, 129], np.uint8), (len(outer), 1, 8))
+    given = tuple(x.astype(np.uint16) for x in scales)
+    blocks = Blocks(fmt, given, codes, (len(outer), 8))
+    found = decode(blocks).view(np.uint32).ravel().tolist()
+    right = [round_to_float(abs(x), FP32, saturate=True) for x in exact_values(blocks)]
+    assert [x & FP32.sign - 1 for x in found] == right
+
+
 @pytest.mark.parametrize(
     ("name", "found"),
     [
