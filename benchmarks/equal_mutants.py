@@ -6,6 +6,7 @@ _PATH = "the other way gives the same and takes longer"
 _GIVEN = "every caller gives it"
 _MODEL = "return {0, *(each - 1 for each in solver.get_model() if each > 0)} if found else set()"
 _PIECES = "work is cut into other pieces, which give the same"
+_LARGEST = "so large a value has the largest magnitude in both elements"
 _ONE = "there is one entry, the first and the last"
 
 EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
@@ -33,6 +34,10 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         (
             "_divided: 0 becomes 1 (1)",
             "unsure |= (np.abs(quotients) < SMALLEST_NORMAL) & (quotients != 0)",
+        ): _PATH,
+        (
+            "_divided: << becomes >> (3)",
+            "if divisor < 1 << FRACTION_BELOW:  # of a quotient of 25 bits, the product is exact",
         ): _PATH,
         (
             "_rounded: 0 becomes 1 (1)",
@@ -144,6 +149,33 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "integer_scales: 63 becomes 62 (1)",
             "first = np.clip(below - room, 0, 63).astype(np.uint64)",
         ): "the numerator is below the denominator either way",
+    },
+    "golden/selection.py": {
+        (
+            "_pairs: 1 becomes 2 (1)",
+            "some = Finite(x.bits.reshape(-1, 1)[unsure], None)",
+        ): "NumPy takes any negative size for the one that follows",
+        (
+            "_lookup: 1 becomes 2 (1)",
+            "low = np.arange(1 << 16, dtype=np.uint32)[:, None] << np.uint32(16)",
+        ): "no index reaches the entries behind the others",
+        (
+            "selects: 1 becomes 2 (2)",
+            "most = float((1 << element.integer_bits + 1 + MERIT_FRACTION) - 1)",
+        ): _LARGEST,
+        (
+            "selects: 1 becomes 2 (3)",
+            "most = float((1 << element.integer_bits + 1 + MERIT_FRACTION) - 1)",
+        ): _LARGEST,
+        (
+            "selects: - left out (1)",
+            "exact = selection_bits(element, wide.shape[-1]) <= FLOAT64_BITS",
+        ): "there are two axes",
+        (
+            "selects: condition negated (2)",
+            'better = np.einsum("ij,ij->i", counts, distance) if exact else'
+            " (counts * distance).sum(1)",
+        ): _PATH,
     },
     "golden/sums.py": {
         (
