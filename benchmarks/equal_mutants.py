@@ -156,10 +156,6 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "some = Finite(x.bits.reshape(-1, 1)[unsure], None)",
         ): "NumPy takes any negative size for the one that follows",
         (
-            "_lookup: 1 becomes 2 (1)",
-            "low = np.arange(1 << 16, dtype=np.uint32)[:, None] << np.uint32(16)",
-        ): "no index reaches the entries behind the others",
-        (
             "selects: 1 becomes 2 (2)",
             "most = float((1 << element.integer_bits + 1 + MERIT_FRACTION) - 1)",
         ): _LARGEST,

@@ -16,6 +16,7 @@ from axs6.golden.formats import FP64, Selected
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import Rounding
+from axs6.golden.tables import by_upper_half
 
 UNSURE = np.uint16(0xFFFF)
 """In place of a pair of codes, where the upper half of a pattern does not decide it."""
@@ -71,11 +72,8 @@ def _both(quantiser: Quantiser, x: Finite, words: NDArray[np.uint64] | None) -> 
 
 @cache
 def _lookup(quantiser: Quantiser) -> NDArray[np.uint16]:
-    """The pair of codes of each upper half of a pattern, where all its values have one."""
-    low = np.arange(1 << 16, dtype=np.uint32)[:, None] << np.uint32(16)
-    ends = (low, low | np.uint32(0xFFFF))
-    first, last = (_both(quantiser, Finite(x, None), None).ravel() for x in ends)
-    return np.where(first == last, first, UNSURE)
+    """`by_upper_half` of pairs of codes."""
+    return by_upper_half(lambda x: _both(quantiser, Finite(x[:, None], None), None).ravel())
 
 
 def selects(element: Selected, x: Finite, pairs: NDArray[np.uint16]) -> NDArray[np.bool_]:

@@ -4,10 +4,11 @@ A magnitude is counted in half units of the table, what lies below in one more b
 every bound between two entries is an integer, so that comparisons are exact.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from axs6.golden.floats import Wide, bit_length
 from axs6.golden.formats import ValueTable
 from axs6.golden.rounding import Rounding
 from axs6.golden.scaling import as_wide
+
+T = TypeVar("T", np.uint8, np.uint16)
 
 UNSURE = 255
 """In place of a code, where the upper half of a pattern does not decide it."""
@@ -97,12 +100,20 @@ def table_codes(
 
 @cache
 def _lookup(table: ValueTable, rounding: Rounding) -> NDArray[np.uint8]:
-    """The code of each upper half of a pattern, where all its values have one."""
+    """`by_upper_half` of the codes of a table."""
+    exponent = np.zeros(1, np.int16)
+    return by_upper_half(lambda x: wide_table_codes(table, rounding, as_wide(x), exponent))
+
+
+def by_upper_half(found: Callable[[NDArray[np.uint32]], NDArray[T]]) -> NDArray[T]:
+    """What a function of FP32 patterns gives for all with each upper half, in order of these.
+
+    It is the largest number of its dtype where the lower half decides. That may also be what the
+    function gives, which has to be called for it in any case.
+    """
     low = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
-    ends = (low, low | np.uint32(0xFFFF))
-    exponent = np.zeros(len(low), np.int16)
-    first, last = (wide_table_codes(table, rounding, as_wide(x), exponent) for x in ends)
-    return np.where(first == last, first, np.uint8(UNSURE))
+    first, last = found(low), found(low | np.uint32(0xFFFF))
+    return np.where(first == last, first, np.iinfo(first.dtype).max).astype(first.dtype)
 
 
 def wide_table_codes(
