@@ -142,7 +142,10 @@ def _import(names: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Answer requests until the input ends; after a first run, import what it imported."""
+    """Answer requests until the input ends.
+
+    Modules of other packages that a run has imported are imported here, for the forks that follow.
+    """
     from hypothesis import settings
 
     settings.register_profile("same", database=None, derandomize=True, deadline=None)

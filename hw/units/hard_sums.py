@@ -128,7 +128,7 @@ def largest_exponent(fmt: BlockFormat) -> int:
 
 
 def _negated(fmt: BlockFormat) -> NDArray[np.int64]:
-    """For each code that of the number nearest to its value with the opposite sign."""
+    """For each code, the code whose value is nearest to the negated value."""
     values = fmt.element.integers[: 1 << fmt.element.width].astype(np.int64)
     codes = np.setdiff1d(np.arange(len(values)), special_codes(fmt))
     distance = np.abs(values[codes][None] + values[:, None])

@@ -10,7 +10,7 @@ from axs6.proof.solver import SOLVER, answer, never, solve
 
 
 def pigeons(count: int) -> tuple[Graph, int]:
-    """Whether so many pigeons have holes of their own, one hole fewer: never, and hard to show."""
+    """Whether `count` pigeons fit in one hole fewer, each alone: impossible, and hard to show."""
     holes = count - 1
     graph = Graph(f"p[{k}]" for k in range(count * holes))
     bits = list(graph.inputs.values())
