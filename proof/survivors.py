@@ -13,8 +13,12 @@ from axs6.proof.solver import solve
 from axs6.proof.split import Split
 from axs6.proof.steps import NotShownError, Proof
 from axs6.proof.verdicts import UNDECIDED, Decision, Verdict
+from axs6.proof.windows import Faults
 
 PAYLOAD, VALID = "o_payload[", "o_valid[0]"
+
+SMALL, LARGE = ((8, 12), (16, 24)), ((32, 64),)
+"""Windows around a fault: levels behind it, and levels before those."""
 
 QUICK = 1.0
 """Seconds for a first question about a mutant."""
@@ -59,6 +63,8 @@ class Judge:
         self._graph, self._inputs, self._seconds = graph, inputs, seconds
         self._proof = proof
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
+        selector = [graph.inputs[f"{SELECTOR}[{k}]"] for k in range(SELECTOR_BITS)]
+        self._faults = Faults(graph, selector)
         self._right = self._outputs(0)
         codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
         numbers = [name for name, scale in known.items() if scale.bits > WIDE]
@@ -84,12 +90,16 @@ class Judge:
 
     def decide_quickly(self, number: int) -> Decision:
         """Whether the mutant with this value of the selector is the unit, or OPEN."""
+        if self._faults.end_nearby(number, SMALL, QUICK):
+            return Decision(Verdict.EQUAL)
         wrong = self._outputs(number)
         unlike = self._graph.any(self._differences(self._seen(wrong)).values())
         return self._decided(wrong, solve(self._graph, [unlike], QUICK))
 
     def decide(self, number: int) -> Decision:
         """The same, by all that may show it: this may take long."""
+        if self._faults.end_nearby(number, LARGE, QUICK):
+            return Decision(Verdict.EQUAL)
         wrong = self._outputs(number)
         seen = self._seen(wrong)
         found = self._split.solve(self._differences(seen))
