@@ -28,6 +28,7 @@ from axs6.hw.decoder.decoder import Decoder
 from axs6.hw.decoder.expander import Expander
 from axs6.hw.units.blocks import (
     blocks_of,
+    end_codes,
     expanded,
     packed_items,
     random_blocks,
@@ -144,6 +145,9 @@ def _expander_random(parameters: Parameters, rng: Generator, count: int) -> Item
 CORNERS = 1 << 13
 """Corner cases of a decoder, about: more scales of the widest levels are only sampled."""
 
+ENDS = 1 << 11
+"""Those with the ends of elements in all lanes."""
+
 
 def _decoder_corners(parameters: Parameters) -> Items:
     """Every code with every scale, wide scales sampled; and every kind of error."""
@@ -160,7 +164,9 @@ def _decoder_corners(parameters: Parameters) -> Items:
         name = max(scales, key=lambda each: len(scales[each]))
         scales[name] = scales[name][::2]
     rows = _in_every_lane(fmt, block)
+    ends = np.repeat(end_codes(fmt)[:, None], block, axis=1)
     parts = [items, under_scales(rows, fmt, scales)]
+    parts.append(under_scales(ends, fmt, sampled_scales(fmt, ENDS // len(ends))))
     if fmt.outer and isinstance(outer := fmt.levels[-1].scale, Real):
         tensor, *_ = outer_names(fmt)
         few = {name: codes[:: -(-len(codes) // 3)] for name, codes in scales.items()}

@@ -109,9 +109,20 @@ def _dot_corners(parameters: Parameters) -> Items:
 
 
 def _corner_vectors(parameters: Parameters) -> Items:
-    """Dense vectors one after the other."""
+    """Dense vectors one after the other, behind them corners of a block's sum, each a vector."""
     if not is_default(parameters):
         return accumulated_corners(parameters)
+    items, blocks = _hard_vectors(parameters), BLOCK_DOT.corners(parameters)
+    step = -(-len(blocks["a.codes"]) // SINGLE)
+    blocks = {name: array[::step] for name, array in blocks.items()}
+    blocks["last"] = np.ones(len(blocks["a.codes"]), np.int64)
+    if "outer" in items:
+        blocks["outer"] = np.resize(items["outer"], len(blocks["last"]))
+    return {name: np.concatenate([array, blocks[name]]) for name, array in items.items()}
+
+
+def _hard_vectors(parameters: Parameters) -> Items:
+    """Vectors whose totals are hard."""
     block, shape = parameters["block"], shape_of(parameters)
     if not (shape.a.has_modes and shape.b.has_modes):
         return format_corners(shape)
@@ -167,6 +178,9 @@ def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
         items = filled_pairs(_random_items(parameters, rng, vector), formats, rng, RARE)
     return {**items, "last": last.astype(np.int64)}
 
+
+SINGLE = 4096
+"""Corners of a block's sum among those of vectors, at most."""
 
 RARE = 0.02
 """Share of random packed blocks with a fault in a field."""

@@ -28,8 +28,10 @@ from axs6.hw.units.encoder_corners import (
     lane_rows,
     repeated_rows,
     scale_rows,
+    search_rows,
     special_patterns,
     subnormal_rows,
+    subnormal_search_rows,
     two_bit_rows,
 )
 from axs6.hw.units.lfsr import RANDOM_SAMPLES, SEED_SAMPLES, golden_lfsr
@@ -135,7 +137,9 @@ def encoder_corners(parameters: Parameters) -> Items:
         *(alone, windows, np.zeros((1, block), np.int64)),
         *lane_rows(dtype, block),
         *exponent_rows(dtype, block, nan=others_count),
+        *search_rows(dtype, block),
         *subnormal_rows(dtype, block, nan=others_count),
+        *subnormal_search_rows(dtype, block),
         *chain.from_iterable(
             repeated_rows(dtype, block, x.divisor.bit_length()) for x in elements if x.divisor > 1
         ),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,45 @@ def exponent_rows(dtype: Float, lanes: int, nan: bool) -> Iterator[NDArray[np.in
         rows = np.tile(below[:, distance][None, :, None], (lanes, 1, lanes))
         rows[np.arange(lanes), :, np.arange(lanes)] = largest
         yield (rows.reshape(-1, lanes) << dtype.fraction_bits) + 1
+
+
+def search_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
+    """Every lane with a field that lacks a bit of the largest one and has a lower bit instead.
+
+    A search bit by bit has to leave the lane out at the higher bit. Bits above are equal. Other
+    lanes have the largest field, the one below it, or 0.
+    """
+    rng = np.random.default_rng(19)
+    for high, low in combinations(reversed(range(dtype.exponent_bits)), 2):
+        fields = rng.integers(0, dtype.exponent_special, (2, lanes))
+        above = fields[0] >> high + 1 << high + 1
+        largest = above | 1 << high | fields[0] & (1 << low) - 1
+        without = above | 1 << low | fields[1] & (1 << high) - 1
+        largest = np.where(largest < dtype.exponent_special, largest, 1 << high)
+        others = np.stack([largest, largest, largest - 1, np.zeros_like(largest)], axis=1)
+        rows = np.take_along_axis(others, rng.integers(4, size=(lanes, lanes)), axis=1)
+        index = np.arange(lanes)
+        rows[index, (index + rng.integers(1, lanes, lanes)) % lanes] = largest
+        rows[index, index] = np.minimum(without, largest - 1)
+        yield (rows << dtype.fraction_bits) + 1
+
+
+def subnormal_search_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
+    """Every lane with each subnormal power of two: as the largest value, above lower ones, and
+    below fields that are powers of two or just above."""
+    powers = 1 << np.arange(dtype.fraction_bits)
+    fields = ((1 << np.arange(dtype.exponent_bits))[:, None] + np.array([0, 1, 2, 5])).ravel()
+    rows = np.stack([np.roll(powers, 7 * lane) for lane in range(lanes)], axis=1)
+    index = np.arange(len(powers))
+    for turn, field in enumerate(fields[fields < dtype.exponent_special]):
+        found = rows.copy()
+        found[index, (turn + index) % lanes] = field << dtype.fraction_bits
+        yield found
+    for turn in range(lanes):
+        below = (np.arange(lanes) * (1 + turn % 3) + turn) % 5 + 1
+        rows = powers[:, None] >> below
+        rows[:, turn] = powers
+        yield rows
 
 
 def subnormal_rows(dtype: Float, lanes: int, nan: bool) -> Iterator[NDArray[np.int64]]:

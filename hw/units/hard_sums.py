@@ -1,8 +1,11 @@
 """Vectors of random blocks whose sums in FP32 are hard.
 
 The largest term cancels, so that what is left has any number of leading zeros; terms are far apart;
-or sums are at either end of FP32.
+half a unit in the last place of one is the highest bit of the other; or sums are at either end of
+FP32.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -44,19 +47,24 @@ def hard_sums(shape: DotShape) -> Items:
     largest = sum(map(largest_exponent, shape.formats))
     least = -LEAST_EXPONENT - shape.offset
     low = rng.integers(least - shape.width, least + SIGNIFICAND + 4, CANCEL)
-    few, widths = _with_few_ones(rng, shape)
+    few = _with_few_ones(rng, shape)
     totals = [
         _cancelling(rng, low, largest),
         rng.integers(0, largest, (APART, 2), endpoint=True),
-        _at_ends(rng, least, widths)[:, None],
+        _at_ends(rng, least, few.widths)[:, None],
     ]
+    halves, exponents = _halfway(shape, few, least, largest)
+    totals.insert(2, exponents)
     ends = [np.arange(x.shape[1]) == x.shape[1] - 1 for x in totals]
     last = [np.tile(end, len(x)) for end, x in zip(ends, totals, strict=True)]
     exponents = np.clip(np.concatenate([x.ravel() for x in totals]), 0, largest)
-    items = _blocks(rng, shape, len(exponents) - ENDS)
-    items = {name: np.concatenate([array, few[name]]) for name, array in items.items()}
+    items = _blocks(rng, shape, CANCEL * LENGTH + APART * 2)
+    items = {
+        name: np.concatenate([array, halves[name], few.items[name]])
+        for name, array in items.items()
+    }
     for name, array in items.items():
-        array[: CANCEL * LENGTH : 2 * LENGTH] = few[name][: CANCEL // 2]
+        array[: CANCEL * LENGTH : 2 * LENGTH] = few.items[name][: CANCEL // 2]
         array[LENGTH - 1 : CANCEL * LENGTH : LENGTH] = array[: CANCEL * LENGTH : LENGTH]
     codes = items["a.codes"][: CANCEL * LENGTH]
     codes[LENGTH - 1 :: LENGTH] = _negated(shape.a)[codes[::LENGTH]]
@@ -75,6 +83,59 @@ def _cancelling(rng: Generator, low: NDArray[np.int64], largest: int) -> NDArray
     steps = rng.integers(0, SIGNIFICAND + 2, (len(low), LENGTH - 2))
     below[:, 1:-1] = np.cumsum(steps, axis=1)
     return top[:, None] - below
+
+
+@dataclass(frozen=True)
+class _Few:
+    """Pairs of blocks whose sums have few ones, those with a single one first.
+
+    Of each sum also whether it is negative, its width, and the width below its highest one; and the
+    numbers of those with up to one and up to two ones.
+    """
+
+    items: Items
+    negative: NDArray[np.bool_]
+    widths: NDArray[np.int64]
+    below: NDArray[np.int64]
+    powers: int
+    pairs: int
+
+
+def _halfway(
+    shape: DotShape, few: _Few, least: int, largest: int
+) -> tuple[Items, NDArray[np.int64]]:
+    """Two sums, of which a bit of the smaller one is half a unit in the last place of the result.
+
+    Each of the sums with few ones is the smaller one. The bit is its highest one or the next; its
+    sign is that of the other, or the opposite one, also under a power of two, which loses a place
+    by that. The smaller one comes first or last. Those with two ones are also subnormal, with
+    their lowest bit at each place.
+
+    Returns:
+        The blocks, and for each pair of sums those of their exponents.
+    """
+    rng, sums = np.random.default_rng(12), FEW if largest else 0  # without exponents none is alike
+    index = np.stack(np.meshgrid(np.arange(sums), (False, True), range(3)), axis=-1).reshape(-1, 3)
+    two = few.widths[: min(few.pairs, sums)]
+    place, of = np.nonzero(np.arange(SIGNIFICAND)[:, None] + two < SIGNIFICAND)
+    place, of, kind = np.tile(place, 2), np.tile(of, 2), np.repeat([0, 2], len(of))
+    small, is_next = np.append(index[:, 0], of), np.append(index[:, 1], of < 0)
+    kind = np.append(index[:, 2], kind)
+    unlike, power = kind > 0, kind == 2
+    large = rng.integers(np.where(power, max(1, few.powers), FEW))
+    bit = np.where(is_next & (few.below[small] > 0), few.below[small], few.widths[small])
+    distance = SIGNIFICAND + bit - few.widths[large] + power
+    top = rng.integers(np.clip(distance, 0, largest), largest, endpoint=True)
+    top[len(index) :] = least + place + distance[len(index) :]
+    exponents, index = np.stack([top, top - distance], axis=1), np.stack([large, small], axis=1)
+    items = {name: array[index] for name, array in few.items.items()}
+    wrong = (few.negative[large] ^ few.negative[small]) != unlike
+    codes = items["a.codes"]
+    codes[wrong, 1] = _negated(shape.a)[codes[wrong, 1]]
+    turned = np.arange(len(index)) % 2 > 0
+    for array in (exponents, *items.values()):
+        array[turned] = array[turned, ::-1]
+    return {name: array.reshape(-1, *array.shape[2:]) for name, array in items.items()}, exponents
 
 
 def _at_ends(rng: Generator, least: int, widths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -99,9 +160,8 @@ def _blocks(rng: Generator, shape: DotShape, count: int) -> Items:
     return items
 
 
-def _with_few_ones(rng: Generator, shape: DotShape) -> tuple[Items, NDArray[np.int64]]:
-    """Pairs of blocks, of which each bit of the sum may be the one that decides a rounding, and the
-    widths of their sums."""
+def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
+    """Pairs of blocks, of which each bit of the sum may be the one that decides a rounding."""
     items = _blocks(rng, shape, POOL)
     large = np.arange(shape.block) < rng.integers(0, shape.block, (POOL, 1))
     for side, fmt in zip("ab", shape.formats, strict=True):
@@ -115,11 +175,20 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> tuple[Items, NDArray[np.i
     a, b = (blocks_of(items, x, f"{side}.") for side, x in zip("ab", shape.formats, strict=True))
     found = products(a, b, shape)
     high = found["high"].astype(object) << WORD if "high" in found else 0
-    sums, where = np.unique(np.abs(found["sum"].astype(object) + high), return_index=True)
-    ones = np.array([each.bit_count() for each in sums])
+    sums = found["sum"].astype(object) + high
+    sizes, where = (x[1:] for x in np.unique(np.append(0, np.abs(sums)), return_index=True))
+    ones = np.array([each.bit_count() for each in sizes])
     chosen = np.resize(np.argsort(ones, kind="stable")[:FEW], ENDS)
-    widths = np.array([each.bit_length() for each in sums[chosen]])
-    return {name: array[where[chosen]] for name, array in items.items()}, widths
+    widths = np.array([each.bit_length() for each in sizes[chosen]])
+    below = np.array([(each ^ 1 << each.bit_length() >> 1).bit_length() for each in sizes[chosen]])
+    places = where[chosen] - 1
+    return _Few(
+        {name: array[places] for name, array in items.items()},
+        (sums[places] < 0).astype(bool),
+        widths,
+        below,
+        *(int((ones <= most).sum()) for most in (1, 2)),
+    )
 
 
 def largest_exponent(fmt: BlockFormat) -> int:

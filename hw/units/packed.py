@@ -80,17 +80,16 @@ def _rows(exponents: NDArray[Any], modes: NDArray[Any], codes: NDArray[Any]) -> 
 
 
 def _every_code(mode: Mode, block: int) -> Rows:
-    """Every code in some lane, and each group of codes with all exponents."""
+    """Every code in some lane with each exponent, in every lane with some, the largest with all."""
     sizes = np.unique(max_codes(AXS6, mode))[::-1].astype(np.int64) + 1
-    groups = sizes.max() * len(sizes) // block
-    lane = np.arange(groups * block).reshape(groups, block)
-    codes = lane // len(sizes) % np.resize(sizes, block)
+    kinds, most = len(sizes), sizes.max() * len(sizes)
     exponents = np.arange(AXS6_SCALE.largest_code + 1)
-    return _rows(
-        np.repeat(exponents, len(codes)),
-        np.full(len(exponents) * len(codes), mode),
-        np.tile(codes, (len(exponents), 1)),
-    )
+    index = np.arange(most) + kinds * exponents[:, None]
+    codes = (index % most // kinds).reshape(-1, block) % np.resize(sizes, block)
+    largest = np.tile(np.resize(sizes, block) // 2 - 1, (len(exponents), 1))
+    codes = np.concatenate([codes, largest])
+    exponents = np.append(np.repeat(exponents, most // block), exponents)
+    return _rows(exponents, np.full(len(codes), mode), codes)
 
 
 def _every_drop(block: int) -> Rows:
