@@ -37,6 +37,9 @@ def run(
         ),
     ] = None,
     timeout: Annotated[float, typer.Option(help="Time limit of each check, in seconds.")] = 1800,
+    report: Annotated[
+        bool, typer.Option("--report", help="Print the results of earlier runs; run nothing.")
+    ] = False,
     *,
     results: dict[str, Any],
 ) -> None:
@@ -71,19 +74,21 @@ def run(
     files.check(state)
     out = files.console()
 
-    def find(check: Check) -> "Result":
+    def find(check: Check) -> "Result | None":
         result = kept.get(check)
         earlier = " in an earlier run" if result else ""
-        if result is None:
+        if result is None and not report:
             result = run_check(check, timeout)
             kept.put(check, result)
-        out.print(verdict(result.passed, f"{result}{earlier}"), soft_wrap=True)
+        if result is not None:
+            out.print(verdict(result.passed, f"{result}{earlier}"), soft_wrap=True)
         return result
 
-    found = in_threads(find, chosen, min(jobs, len(chosen)))
+    found = [x for x in in_threads(find, chosen, min(jobs, len(chosen))) if x is not None]
     for line in all_unproved() if not only and part.of == 1 else ():
         out.print(f"no proof of {line}", highlight=False, soft_wrap=True)
-    out.print(_summary(found))
+    unknown = f", {len(chosen) - len(found)} without a result" if report else ""
+    out.print(f"{_summary(found)}{unknown}")
     files.write([asdict(each) for each in found], _table(found))
     if not all(each.passed for each in found):
         raise typer.Exit(1)

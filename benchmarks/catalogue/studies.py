@@ -90,7 +90,7 @@ PROVED_NETLISTS = Figure(
 
 VERIFICATION = Figure(
     "verification",
-    ("axs6 verify --state docs/data/verification.json",),
+    ("axs6 verify --state docs/data/verification.json --report",),
     readings.verification,
     sources=("proof/*.py", "proof/*.v", "hw/units/*.py", "sim/exhaustive/*.py", *SIMULATORS),
     packages=PROOFS.packages,

@@ -149,6 +149,21 @@ def test_the_command_exits_with_1_where_a_check_fails(
     assert not entry["passed"]
 
 
+def test_a_report_has_what_is_kept_and_runs_nothing(
+    main: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state.json"
+    counts = {"killed": 19, "equal": 1, "different": 0, "open": 0}
+    result = Result(QUICK.command, "mutate", "expander", "axs6", True, 1.5, "", counts)
+    Kept(state).put(QUICK, result)
+    monkeypatch.setattr(campaign, "checks", lambda: [WRONG, QUICK])
+    found = main("verify", "--state", str(state), "--report")
+    assert found.returncode == 0
+    assert "19 killed, 1 equal, 0 different, 0 open (1.5 s) in an earlier run" in found.stdout
+    assert "1 of 1 checks passed" in found.stdout
+    assert "19 of 19 mutants that differ killed, 1 without a result" in found.stdout
+
+
 def test_a_changed_state_is_refused(main: Any, tmp_path: Path) -> None:
     state = tmp_path / "state.json"
     state.write_text("{}")
