@@ -4,6 +4,8 @@ A low digit of a quotient counts only where what follows from it is next to a nu
 changes. The outer scale, which has more bits than the values, is chosen so that it is.
 """
 
+from functools import cache
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -16,6 +18,12 @@ EACH = 3 << 10
 
 OFF = 2
 """Units in the last place of an outer scale by which a quotient misses its number, at most."""
+
+HARD = 1 << 14
+"""Reciprocals that are hardest to round; of these the harder ones come more often."""
+
+TRIED = 64
+"""Random outer scales of which one is taken."""
 
 Numbers = NDArray[np.float64]
 Patterns = NDArray[np.int64]
@@ -45,14 +53,15 @@ def quotient_corners(
         sizes: boundaries of the element, under scales of 1.
 
     Returns:
-        Blocks whose codes of values change, and blocks whose scale changes if the format has any.
+        Blocks whose codes of values change; blocks whose scale changes if the format has any; and
+        blocks of values nearest to both under given outer scales.
     """
     rng = np.random.default_rng(17)
     steps = _Steps(fmt)
     kinds = [_at_elements(rng, steps, dtype, lanes, sizes)]
     if fmt.blocked:
         kinds.append(_at_scales(rng, steps, dtype, lanes, sizes))
-    return kinds
+    return [*kinds, _nearest(rng, steps, dtype, lanes, sizes)]
 
 
 class _Steps:
@@ -123,6 +132,53 @@ def _at_elements(
         values = np.minimum(values, top[:, None])
         values[rows, (focus + rng.integers(1, lanes, EACH)) % lanes] = top
     return outer, values | rng.integers(2, size=values.shape) << dtype.width - 1
+
+
+def _nearest(
+    rng: Generator, steps: _Steps, dtype: Float, lanes: int, sizes: Numbers
+) -> tuple[Patterns, Patterns]:
+    """Values nearest to where a scale or a code changes, or beside, under given outer scales.
+
+    Half of the outer scales have reciprocals that are hard to round. A quarter are those of some
+    random ones under which the scale is nearest to its change, and the others are random.
+    """
+    bounds, rows = steps.bound(rng, EACH), np.arange(EACH)
+    some = outer_patterns(rng, EACH * TRIED).reshape(EACH, TRIED)
+    held = _held(some)
+    tops = _or_beside(rng, dtype, held * steps.largest * bounds[:, None])
+    quotients = (_numbers(dtype, tops) / steps.largest).astype(np.float32).astype(np.float64)
+    missed = np.abs(quotients / held / bounds[:, None] - 1)
+    best = np.argmin(np.where(missed > 0, missed, np.inf), axis=1) * (rows % 4 == 1)
+    outer, top = some[rows, best], tops[rows, best]
+    fractions = hard_reciprocals()[(HARD ** rng.random(EACH)).astype(np.int64) - 1]
+    hard = np.maximum(outer, FP32.smallest_normal) & -FP32.smallest_normal | fractions
+    outer[::2], top[::2] = (
+        hard[::2],
+        _or_beside(rng, dtype, _held(hard) * steps.largest * bounds)[::2],
+    )
+    held = _held(outer)
+    factors = steps.of(_numbers(dtype, top) / held / steps.largest)
+    values = _or_beside(rng, dtype, (held * factors)[:, None] * rng.choice(sizes, (EACH, lanes)))
+    if len(steps.numbers) > 1:
+        values = np.minimum(values, top[:, None])
+        values[rows, rng.integers(lanes, size=EACH)] = top
+    return outer, values | rng.integers(2, size=values.shape) << dtype.width - 1
+
+
+@cache
+def hard_reciprocals() -> Patterns:
+    """Fractions of FP32 numbers whose reciprocals are nearest to a middle between two, in order."""
+    bits = FP32.fraction_bits
+    significands = np.arange(1 << bits, 2 << bits)
+    distance = np.abs(2 * ((1 << 2 * bits + 1) % significands) - significands)
+    nearest = np.argpartition(distance, HARD)[:HARD]
+    return nearest[np.argsort(distance[nearest], kind="stable")]
+
+
+def _or_beside(rng: Generator, dtype: Float, numbers: Numbers) -> Patterns:
+    """Patterns nearest to positive numbers, or on either side."""
+    found = patterns_near(dtype, numbers)
+    return np.clip(found + rng.choice([-1, 0, 0, 1], found.shape), 0, dtype.max_finite)
 
 
 def _near(rng: Generator, dtype: Float, numbers: Numbers) -> Patterns:

@@ -10,7 +10,7 @@ from axs6.golden.formats import BF16, FP32, block_format
 from axs6.hw.fp32 import quotient
 from axs6.hw.units.encoder import ENCODER
 from axs6.hw.units.encoder_corners import boundaries
-from axs6.hw.units.quotient_corners import OFF, outer_patterns, quotient_corners
+from axs6.hw.units.quotient_corners import OFF, hard_reciprocals, outer_patterns, quotient_corners
 
 from .test_formats import difference, planted
 
@@ -19,9 +19,9 @@ __all__ = ["planted"]
 LANES = 8
 
 
-def changes(name: str, outer: Any, values: Any) -> float:
+def changes(name: str, outer: Any, values: Any, dtype: str = "bf16") -> float:
     """The share of blocks whose codes change within some units in the last place of the scale."""
-    settings = ENCODER.parameters({"format": name, "block": LANES, "dtype": "bf16"})
+    settings = ENCODER.parameters({"format": name, "block": LANES, "dtype": dtype})
     found = []
     for off in (-OFF - 1, OFF + 1):
         near = np.clip(outer + off, 1, FP32.max_finite)
@@ -38,11 +38,30 @@ def test_a_code_changes_within_some_units_of_the_outer_scale(name: str) -> None:
     if fmt.blocked:
         fmt = fmt.with_block(LANES)
     sizes = np.array([*map(float, boundaries(fmt.element))])
-    kinds = quotient_corners(fmt, BF16, LANES, sizes)
+    *kinds, _ = quotient_corners(fmt, BF16, LANES, sizes)
     assert len(kinds) == 1 + bool(fmt.blocked)
     for outer, values in kinds:
         assert changes(name, outer, values) > 0.4
         assert changes(name, np.roll(outer, 1), values) < 0.1
+
+    *_, (outer, values) = quotient_corners(fmt, FP32, LANES, sizes)
+    assert changes(name, outer, values, "fp32") > 0.4
+    assert changes(name, np.roll(outer, 1), values, "fp32") < 0.1
+
+
+def test_reciprocals_that_are_hard_to_round_are_next_to_a_middle() -> None:
+    """No others are as near: of the 2^23 that there are, some thousand were chosen at random."""
+    bits = FP32.fraction_bits
+
+    def distance(fraction: int) -> int:
+        significand = fraction + (1 << bits)
+        return abs(2 * ((1 << 2 * bits + 1) % significand) - significand)
+
+    hard = [distance(x) for x in hard_reciprocals().tolist()]
+    assert hard == sorted(hard)
+    others = np.random.default_rng(0).integers(1 << bits, size=2000).tolist()
+    chosen = {*hard_reciprocals().tolist()}
+    assert all(distance(x) >= hard[-1] for x in others if x not in chosen)
 
 
 def test_outer_scales_have_both_ends_and_their_extreme_fractions() -> None:
