@@ -17,7 +17,7 @@ from axs6.proof.windows import Faults
 
 PAYLOAD, VALID = "o_payload[", "o_valid[0]"
 
-SMALL, LARGE = ((8, 12), (16, 24)), ((32, 64),)
+SMALL, LARGE = ((8, 12), (16, 24)), ((32, 64), (8, 200), (64, 200))
 """Windows around a fault: levels behind it, and levels before those."""
 
 QUICK = 1.0

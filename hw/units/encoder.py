@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from axs6.golden.blocks import Blocks
 from axs6.golden.encode import encode
 from axs6.golden.feedback import encode_with_feedback
 from axs6.golden.formats import AXS6, CHANNEL, FP32, BlockFormat, Level, Mode, Real, block_format
@@ -52,6 +53,22 @@ def encoder_items(items: Fields, parameters: Parameters) -> Items:
     as the innermost scale does that can, and all codes that of 0.
     """
     dtype, fmt = INPUT_DTYPES[parameters["dtype"]], encoded_format(parameters)
+    blocks, bad = _encoded(items, parameters)
+    bits = items["values"]
+    special = (bits >> dtype.fraction_bits & dtype.exponent_special) == dtype.exponent_special
+    invalid = special.any(axis=1) | bad
+    found = block_items(blocks, parameters["mode"])
+    for name, level, codes in zip(outer_names(fmt), fmt.outer, blocks.scales, strict=False):
+        assert isinstance(level.scale, Real)
+        found[f"block.{name}"] = np.where(bad, np.uint32(level.scale.dtype.quiet_nan), codes)
+    if bad.any():
+        _forget(found, fmt, bad)
+    return {**found, "invalid": invalid.view(np.uint8)}
+
+
+def _encoded(items: Fields, parameters: Parameters) -> tuple[Blocks, NDArray[np.bool_]]:
+    """Blocks, and of which the outer scale is no positive finite number."""
+    dtype, fmt = INPUT_DTYPES[parameters["dtype"]], encoded_format(parameters)
     bits, given, bad = items["values"], None, np.zeros(len(items["values"]), bool)
     for name in outer_names(fmt):
         given = items[name].astype(np.uint32).view(np.float32)
@@ -68,15 +85,7 @@ def encoder_items(items: Fields, parameters: Parameters) -> Items:
         nonfinite="propagate" if fmt.has_nan else "saturate",
         scale=given,
     )
-    special = (bits >> dtype.fraction_bits & dtype.exponent_special) == dtype.exponent_special
-    invalid = special.any(axis=1) | bad
-    found = block_items(blocks, parameters["mode"])
-    for name, level, codes in zip(outer_names(fmt), fmt.outer, blocks.scales, strict=False):
-        assert isinstance(level.scale, Real)
-        found[f"block.{name}"] = np.where(bad, np.uint32(level.scale.dtype.quiet_nan), codes)
-    if bad.any():
-        _forget(found, fmt, bad)
-    return {**found, "invalid": invalid.view(np.uint8)}
+    return blocks, bad
 
 
 def _forget(found: Items, fmt: BlockFormat, bad: NDArray[np.bool_]) -> None:
@@ -123,9 +132,7 @@ def encoder_corners(parameters: Parameters) -> Items:
     dtype, fmt = INPUT_DTYPES[parameters["dtype"]], encoded_format(parameters)
     block = parameters["block"]
     if fmt.exponent is None:
-        items = scaled_corners(fmt, dtype, block)
-        words = _words(parameters, np.random.default_rng(7), len(items["values"]))
-        return {**items, **words}
+        return _with_words(scaled_corners(fmt, dtype, block), parameters)
     # Else a NaN is the scale, and no other value counts beside it; shifts are those of the others.
     others_count = fmt.element.has_nan or not fmt.has_nan or bool(fmt.shifts)
     special = special_patterns(dtype)
@@ -147,8 +154,34 @@ def encoder_corners(parameters: Parameters) -> Items:
         *(scale_rows(fmt, element, dtype) for element in elements),
         *boundary_rows(fmt, elements, dtype),
     ]
-    values = np.concatenate(rows)
-    return {"values": values, **_words(parameters, np.random.default_rng(7), len(values))}
+    return _with_words({"values": np.concatenate(rows)}, parameters)
+
+
+THRESHOLDS = 1 << 10
+"""Items of which the random words are found at which a code changes."""
+
+
+def _with_words(items: Items, parameters: Parameters) -> Items:
+    """Items with random words, if the encoder takes them.
+
+    Some more have in all lanes the largest word with which the code is that of the word 0, or the
+    next one, with which it is another.
+    """
+    words = _words(parameters, np.random.default_rng(7), len(items["values"]))
+    if "random" not in items | words:
+        return items
+    items = items | words
+    step = -(-len(items["values"]) // THRESHOLDS)
+    some = {name: array[::step] for name, array in items.items()}
+    found = np.zeros_like(some["random"])
+    kept = _encoded({**some, "random": found}, parameters)[0].codes
+    for bit in reversed(range(parameters["random_bits"])):
+        more = found | 1 << bit
+        codes = _encoded({**some, "random": more}, parameters)[0].codes
+        found = np.where((codes == kept).reshape(found.shape), more, found)
+    most = (1 << parameters["random_bits"]) - 1
+    last, following = ({**some, "random": x} for x in (found, np.minimum(found + 1, most)))
+    return {x: np.concatenate([items[x], last[x], following[x]]) for x in items}
 
 
 def _words(parameters: Parameters, rng: Generator, count: int) -> Items:

@@ -34,8 +34,8 @@ def special_patterns(dtype: Float) -> NDArray[np.int64]:
 def lane_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
     """Patterns that one bit makes special: in all lanes, and in each lane among zeros.
 
-    The bit is one of a fraction, or the one that an exponent field has or lacks. Infinities and
-    NaNs are among large values and each other too.
+    The bit is one of a fraction, or the one that an exponent field has or lacks. Infinities, NaNs
+    and zeros are among large values too, and among infinities and NaNs.
     """
     bits, fields = 1 << np.arange(dtype.fraction_bits), 1 << np.arange(dtype.exponent_bits)
     nans = np.concatenate([[dtype.infinity], dtype.infinity | bits])
@@ -48,7 +48,8 @@ def lane_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
     rows[np.arange(lanes), :, np.arange(lanes)] = alone
     yield rows.reshape(-1, lanes)
     large = (dtype.bias + 1 << dtype.fraction_bits) - 1
-    for others, special in product((large, large | dtype.sign_bit, *nans[:2]), nans[:2]):
+    zeros = (0, dtype.sign_bit)
+    for others, special in product((large, large | dtype.sign_bit, *nans[:2]), (*nans[:2], *zeros)):
         among = np.full((lanes, lanes), others)
         among[np.arange(lanes), np.arange(lanes)] = special
         yield among
