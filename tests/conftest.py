@@ -101,6 +101,19 @@ def compiled_for_few_items(request: pytest.FixtureRequest, monkeypatch: pytest.M
             monkeypatch.setattr(module, "OPTIONS", ("-O0",))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def kernels_for_few_values(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Torch's kernels with less of g++'s optimisation, which takes most of a minute.
+
+    Runs of slow tests have kernels as users do.
+    """
+    library = sys.modules.get("axs6.torch.kernels.library")
+    with pytest.MonkeyPatch.context() as patch:
+        if library is not None and "not slow" in request.config.option.markexpr:
+            patch.setattr(library, "OPTIONS", ("-O1", "-pthread"))
+        yield
+
+
 SMALL = {"block": 8, "dtype": "bf16", "rows": 1, "columns": 2}
 
 

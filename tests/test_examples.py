@@ -18,8 +18,8 @@ from axs6.golden.vectors.formats import NAMES
 ROOT = Path(__file__).parent.parent
 
 
-LONG = ("torch_training.py",)
-"""Examples that take most of a minute."""
+LONG = ("torch_training.py", "torch_digits.py")
+"""Examples that train."""
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,7 @@ def test_the_design_on_axi4_stream(tmp_path: Path) -> None:
     assert "s_axis_b_tlast" in picture
 
 
+@pytest.mark.slow
 def test_a_design_with_a_memory(tmp_path: Path) -> None:
     simulator = "icarus" if shutil.which("iverilog") else "verilator"
     shutil.copytree(ROOT / "examples" / "axis_memory", tmp_path / "design")

@@ -15,7 +15,7 @@ from catalogue.depends import TORCH_BITS
 from figure import DATA, Figure
 from readings import printed
 
-LARGE = ("simulate-cxxrtl", "simulate-encoder", "energy-block-dot")
+LARGE = ("simulate-cxxrtl", "simulate-encoder", "energy-block-dot", "bound")
 """Figures that are quick once built or synthesised: others are of their kind, and take less."""
 
 LONG = 2

@@ -28,6 +28,8 @@ LONG = (
     "axs6 generate dot --block 32",
     "axs6 demo",
     "axs6 verify --only",
+    "axs6 mutate",
+    "python llama.py",
     "examples/axis_",
 )
 """What commands have that take most of a minute or more, or that other tests run in each run."""

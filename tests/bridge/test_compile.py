@@ -2,13 +2,13 @@ import copy
 import gc
 import shutil
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch._inductor import config as inductor
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -49,6 +49,7 @@ def fresh(kernels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(kernels))
     torch.compiler.reset()
     # It would try by compilations of several seconds what it can say of this processor without.
+    inductor = import_module("torch._inductor.config")
     with inductor.patch({"cpp.vec_isa_ok": True}):
         yield
     torch.compiler.reset()
@@ -78,9 +79,9 @@ def test_a_compiled_model_gives_the_same_bits(backend: str, same: Same) -> None:
 @pytest.mark.parametrize(
     ("backend", "dtype"),
     [
-        # Inductor takes its time for each dtype.
+        # Inductor takes its time; every run has functions that it compiles.
         pytest.param(backend, dtype, marks=[pytest.mark.slow] * (backend == "inductor"))
-        if dtype == torch.bfloat16
+        if dtype == torch.bfloat16 or backend == "inductor"
         else (backend, dtype)
         for dtype in (torch.float32, torch.bfloat16)
         for backend in BACKENDS

@@ -20,7 +20,9 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("block", [8, pytest.param(32, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=[pytest.mark.slow] * (x == "conv")) for x in MODELS]
+)
 def test_the_hardware_gives_the_emulated_bits(name: str, block: int, same: Same) -> None:
     make, shape = MODELS[name]
     model = make()

@@ -7,7 +7,7 @@ import pytest
 
 from axs6.hw.verilog import generate
 
-RUN = ("regress", "expander", "--block", "8", "--items", "400", "--simulator", "icarus")
+RUN = ("regress", "expander", "--block", "8", "--items", "100", "--simulator", "icarus")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,8 @@ def test_a_file_that_is_the_unit_passes(main: Any, verilog: str, tmp_path: Path)
     paths = tmp_path / "a.v", tmp_path / "b.v"
     paths[0].write_text(f"{head}\n")
     paths[1].write_text(f"\nmodule {tail}")
-    done = main(*RUN, *(x for path in paths for x in ("--verilog", str(path))))
+    given = (x for path in paths for x in ("--verilog", str(path)))
+    done = main(*RUN, "--test", "full_rate", *given)
     assert done.returncode == 0, done.stderr
     assert "pass expander block=8 stages=0" in done.stdout
 
@@ -31,7 +32,7 @@ def test_a_file_with_one_fault_fails(main: Any, verilog: str, tmp_path: Path) ->
     assert verilog.count("assign i_ready = o_ready;") == 1
     path = tmp_path / "wrong.v"
     path.write_text(verilog.replace("assign i_ready = o_ready;", "assign i_ready = 1;"))
-    done = main(*RUN, "--verilog", str(path))
+    done = main(*RUN, "--test", "random_stalls", "--verilog", str(path))
     assert done.returncode == 1
     assert "fail expander block=8" in done.stdout.lower()
 
@@ -39,7 +40,7 @@ def test_a_file_with_one_fault_fails(main: Any, verilog: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("dot", "--verilog", "{file}"), "must have the module axs6_dot"),
+        (("dot", "--block", "8", "--verilog", "{file}"), "must have the module axs6_dot"),
         (("dot", "--verilog", "none.v"), "none.v"),
         (("--verilog", "{file}"), "--verilog needs one unit, and its parameters without --all"),
         (("expander", "--all", "--verilog", "{file}"), "--verilog needs one unit"),

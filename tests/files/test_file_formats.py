@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from sampling import formats
+from sampling import few, formats
 from tiles import small_tiles
 
 import axs6
@@ -34,6 +34,9 @@ COMPOSED = (
 )
 """What the catalog does not have."""
 
+EVERY = [*map(small_tiles, CATALOG), *COMPOSED]
+FEW = few(EVERY, together=1)
+
 
 @pytest.fixture
 def weights(tmp_path: Path) -> dict[str, Any]:
@@ -51,8 +54,14 @@ def weights(tmp_path: Path) -> dict[str, Any]:
     return tensors
 
 
-@pytest.mark.parametrize("chunk", [coding.CHUNK, 64])
-@pytest.mark.parametrize("name", [*map(small_tiles, CATALOG), *COMPOSED])
+@pytest.mark.parametrize(
+    ("name", "chunk"),
+    [
+        pytest.param(name, chunk, marks=[pytest.mark.slow] * (chunk > 64 and name not in FEW))
+        for name in EVERY
+        for chunk in (coding.CHUNK, 64)
+    ],
+)
 def test_there_and_back(
     weights: dict[str, Any],
     tmp_path: Path,
@@ -90,9 +99,15 @@ def test_there_and_back(
         assert described[key].blocks == blocks.modes.size
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("chunk", [coding.CHUNK, 32])
-@pytest.mark.parametrize("name", ["vsq6", "nvfp4", "mx6", "uint8_float32_uint8_t0"])
+@pytest.mark.parametrize(
+    ("name", "axis", "chunk"),
+    [
+        pytest.param(name, axis, chunk, marks=[pytest.mark.slow] * ((number + place) % 3 != 0))
+        for number, name in enumerate(("vsq6", "nvfp4", "mx6", "uint8_float32_uint8_t0"))
+        for place, axis in enumerate((0, 1, -1))
+        for chunk in (coding.CHUNK, 32)
+    ],
+)
 def test_any_axis(
     tmp_path: Path, name: str, axis: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +123,7 @@ def test_any_axis(
 
 
 @pytest.mark.parametrize("policy", ["saturate", "propagate"])
-@pytest.mark.parametrize("name", formats([*map(small_tiles, CATALOG), *COMPOSED]))
+@pytest.mark.parametrize("name", formats(EVERY, together=1))
 def test_nan_and_infinities(
     tmp_path: Path, name: str, policy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,7 +190,13 @@ def test_values_without_a_code_are_named(
     assert ("element (2, 65)" if chunk != 64 else "element (0, 1)") in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["int8", "vsq4", "e2m1fn_e4m3fn_t0_float32"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vsq4",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in ("int8", "e2m1fn_e4m3fn_t0_float32")),
+    ],
+)
 def test_memory_is_bounded(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tensor of 16 MB goes through in a fraction of it, with scales of what it is in."""
     monkeypatch.setattr(coding, "CHUNK", 1 << 16)

@@ -207,7 +207,7 @@ def test_the_description(weights: dict[str, Any], tmp_path: Path) -> None:
     assert found["b.steps"].bytes == weights["b.steps"].nbytes
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("order", [pytest.param("C", marks=pytest.mark.slow), "F"])
 def test_memory_is_bounded(tmp_path: Path, order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tensors of 16 MB, one encoded and one kept, go through in a fraction of it."""
     monkeypatch.setattr(coding, "CHUNK", 1 << 16)

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,21 @@ from axs6.golden.profile import (
 EVERY = [(profile, name) for profile, each in PROFILES.items() for name in each.formats]
 
 
-@pytest.mark.parametrize(("profile", "name"), EVERY)
+FIRST = [
+    (profile, name)
+    for number, (profile, name) in enumerate(EVERY)
+    for before in [EVERY[:number]]
+    if profile not in {x[0] for x in before} or name not in {x[1] for x in before}
+]
+"""One of each profile and of each format, which every run has."""
+
+
+def quick(cases: list[tuple[str, str]]) -> list[Any]:
+    """Parameters of a test: those that are not the first of their kind are slow."""
+    return [pytest.param(*x, marks=[pytest.mark.slow] * (x not in FIRST)) for x in cases]
+
+
+@pytest.mark.parametrize(("profile", "name"), quick(EVERY))
 def test_every_profile_is_run_and_explained(profile: str, name: str) -> None:
     fmt, steps = block_format(name), steps_of(profile, block_format(name))
     x = np.random.default_rng(1).standard_normal((3, 40)).astype(np.float32)
@@ -44,7 +59,9 @@ def test_every_profile_is_run_and_explained(profile: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("profile", "name"),
-    [x for x in EVERY if x[0] != "torchao"] + [("torchao", "mxfp4"), ("torchao", "fp8_e5m2")],
+    quick(
+        [x for x in EVERY if x[0] != "torchao"] + [("torchao", "mxfp4"), ("torchao", "fp8_e5m2")]
+    ),
 )
 def test_an_example_is_what_encoding_gives(profile: str, name: str) -> None:
     fmt, facts = block_format(name), facts_of_profile(block_format(name), profile)

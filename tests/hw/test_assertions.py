@@ -120,8 +120,13 @@ def test_a_wrong_handshake_is_caught(
 @pytest.mark.parametrize(
     ("unit", "parameters"),
     [
-        ("dot", {"block": 8, "stages": 9, "interleave": 2, "view": BEHAVIOUR}),
-        pytest.param("dot", {"block": 8, "stages": 9, "interleave": 2}, marks=pytest.mark.slow),
+        ("decoder", {"block": 8, "dtype": "bf16", "stages": 3, "view": BEHAVIOUR}),
+        *(
+            pytest.param(
+                "dot", {"block": 8, "stages": 9, "interleave": 2, **given}, marks=pytest.mark.slow
+            )
+            for given in ({"view": BEHAVIOUR}, {})
+        ),
         pytest.param("decoder", {"block": 8, "stages": 0}, marks=pytest.mark.slow),
         pytest.param("stochastic_encoder", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("axis_dot", {"block": 8, "stages": 2}, marks=pytest.mark.slow),

@@ -31,20 +31,26 @@ CASES = [
 SMALL = {"rows": 2, "columns": 1, "stages": 4, "interleave": 3, "view": BEHAVIOUR}
 
 
-def check(unit: Unit, **given: Any) -> None:
+@pytest.fixture
+def count(request: pytest.FixtureRequest) -> int:
+    """Random items of a test."""
+    return 10_000 if request.node.get_closest_marker("slow") else 1_000
+
+
+def check(unit: Unit, count: int, **given: Any) -> None:
     """Corners and random items of a unit give what the golden model gives."""
     settings = unit.parameters(given)
     model = BatchModel(unit.name, **settings)
     rng = np.random.default_rng(5)
-    for items in (unit.corners(settings), unit.random(settings, rng, 10_000)):
+    for items in (unit.corners(settings), unit.random(settings, rng, count)):
         outputs = model.run(items).outputs
         for name, expected in unit.golden(items, settings).items():
             assert np.array_equal(outputs[name], expected), name
 
 
 @pytest.mark.parametrize(("fmt", "given"), CASES)
-def test_dot_equals_the_golden_model(fmt: str, given: dict[str, Any]) -> None:
-    check(DOT, format=fmt, **given)
+def test_dot_equals_the_golden_model(fmt: str, given: dict[str, Any], count: int) -> None:
+    check(DOT, count, format=fmt, **given)
 
 
 SHORT = ["mx9", "mxfp8_e4m3", "axs6"]
@@ -61,16 +67,18 @@ SHORT = ["mx9", "mxfp8_e4m3", "axs6"]
         ),
     ],
 )
-def test_dot_of_the_most_stages_equals_the_golden_model(fmt: str, given: dict[str, Any]) -> None:
+def test_dot_of_the_most_stages_equals_the_golden_model(
+    fmt: str, given: dict[str, Any], count: int
+) -> None:
     most = DOT.most_stages({"format": fmt, **given})
-    check(DOT, format=fmt, view=STRUCTURE, stages=most, interleave=2, **given)
+    check(DOT, count, format=fmt, view=STRUCTURE, stages=most, interleave=2, **given)
 
 
 @pytest.mark.parametrize(
     "fmt", ["mx6", *(pytest.param(x, marks=pytest.mark.slow) for x in ("int4", "mxfp4", "vsq4"))]
 )
-def test_tile_equals_the_golden_model(fmt: str) -> None:
-    check(MATMUL, format=fmt, **SMALL)
+def test_tile_equals_the_golden_model(fmt: str, count: int) -> None:
+    check(MATMUL, count, format=fmt, **SMALL)
 
 
 EXACT = {"accumulator": "exact", "block": 8, "interleave": 2}
@@ -107,15 +115,19 @@ WIDE = [
 
 
 @pytest.mark.parametrize(("unit", "fmt", "given"), OTHERS)
-def test_packed_blocks_and_accumulators_of_tiles(unit: Unit, fmt: str, given: Any) -> None:
-    check(unit, format=fmt, **{"view": BEHAVIOUR, **given})
+def test_packed_blocks_and_accumulators_of_tiles(
+    unit: Unit, fmt: str, given: Any, count: int
+) -> None:
+    check(unit, count, format=fmt, **{"view": BEHAVIOUR, **given})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", [BEHAVIOUR, STRUCTURE])
 @pytest.mark.parametrize(("unit", "fmt", "given"), WIDE)
-def test_more_packed_blocks_and_accumulators(unit: Unit, fmt: str, given: Any, view: str) -> None:
-    check(unit, format=fmt, **{**given, "view": view})
+def test_more_packed_blocks_and_accumulators(
+    unit: Unit, fmt: str, given: Any, view: str, count: int
+) -> None:
+    check(unit, count, format=fmt, **{**given, "view": view})
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,8 @@ def is_right(format: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    "bit", [pytest.param(k, marks=pytest.mark.slow if k else ()) for k in range(5)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("bit", range(5))
 def test_low_bits_of_the_balance_are_equal_for_one_divisor(
     bit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

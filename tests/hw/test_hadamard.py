@@ -46,7 +46,7 @@ def lose_sign_of_infinity(m: Module, o: Any) -> None:
     [
         ("Butterflies", lose_infinity),
         ("AlignTransformed", lose_lowest_bit),
-        ("SumLanes", lose_sign_of_infinity),
+        pytest.param("SumLanes", lose_sign_of_infinity, marks=pytest.mark.slow),
     ],
 )
 def test_a_fault_is_caught(step: str, change: Any, monkeypatch: pytest.MonkeyPatch) -> None:

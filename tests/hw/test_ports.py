@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from designs import small
 
 from axs6.commands.output import write_generated
 from axs6.hw.core.clocking import RESETS, clocking
@@ -30,8 +31,22 @@ WITH_ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iveri
 SMALL: dict[str, Any] = {"block": 8, "stages": 2}
 
 
-QUICK = [("dot", "sync-low"), ("axis_dot", "async-low")]
-"""Units and resets of the ordinary run, which have each level and each kind once."""
+SHORT: dict[str, Any] = {**SMALL, "format": "int4", "accumulator": "paper", "view": BEHAVIOUR}
+"""A dot product with few corners, which Icarus soon has."""
+
+ON_BUS: dict[str, Any] = {**SMALL, "dtype": "bf16", "view": BEHAVIOUR}
+
+QUICK = [("dot", "async-low", SHORT), ("axis_decoder", "sync-low", ON_BUS)]
+"""Units and resets of the ordinary run, which have the level and the kind that are not usual."""
+
+RESET_CASES = [
+    *(pytest.param(*each, "icarus", marks=WITH_ICARUS) for each in QUICK),
+    *(
+        pytest.param(unit, kind, SMALL, "verilator", marks=pytest.mark.slow)
+        for unit in ("dot", "matmul", "axis_dot", "stochastic_encoder")
+        for kind in RESETS
+    ),
+]
 
 
 def behind_usual_ports(made: Generated, body: Callable[[Generated], str]) -> Generated:
@@ -56,16 +71,11 @@ def instance(made: Generated, **connected: str) -> str:
     return f"  {made.module} inner ({connections});"
 
 
-@pytest.mark.parametrize(
-    ("unit", "kind"),
-    [
-        pytest.param(unit, kind, marks=[pytest.mark.slow] * ((unit, kind) not in QUICK))
-        for unit in ("dot", "matmul", "axis_dot", "stochastic_encoder")
-        for kind in RESETS
-    ],
-)
-def test_a_unit_does_the_same_with_every_kind_of_reset(unit: str, kind: str) -> None:
-    made = generate(unit, name="inner_unit", reset=kind, **SMALL)
+@pytest.mark.parametrize(("unit", "kind", "given", "simulator"), RESET_CASES)
+def test_a_unit_does_the_same_with_every_kind_of_reset(
+    unit: str, kind: str, given: dict[str, Any], simulator: str
+) -> None:
+    made = generate(unit, name="inner_unit", reset=kind, **given)
     low = kind.endswith("low")
     assert made.manifest["reset_kind"] == kind
     ports = ["clk", "rst_n" if low else "rst"]
@@ -74,14 +84,16 @@ def test_a_unit_does_the_same_with_every_kind_of_reset(unit: str, kind: str) -> 
     assert made.ports[:2] == ports
     reset = {ports[1]: "~rst" if low else "rst"}
     whole = behind_usual_ports(made, lambda _: instance(made, **reset))
-    outcome = regress(unit, SMALL, items=200, generated=whole)
+    outcome = regress(unit, given, simulator=simulator, items=200, generated=whole)
     assert outcome.passed, outcome.failure
 
 
+@WITH_ICARUS
 def test_a_reset_of_the_other_level_is_caught() -> None:
-    made = generate("dot", name="inner_unit", reset="sync-low", **SMALL)
+    made = generate("dot", name="inner_unit", reset="sync-low", **SHORT)
     whole = behind_usual_ports(made, lambda _: instance(made))
-    assert not regress("dot", SMALL, items=10, generated=whole, test="corners").passed
+    run: dict[str, Any] = {"items": 10, "test": "full_rate", "simulator": "icarus"}
+    assert not regress("dot", SHORT, generated=whole, **run).passed
 
 
 BENCH = """
@@ -173,8 +185,8 @@ def null_bytes(made: Generated, usual: Generated) -> str:
 @pytest.mark.parametrize(
     "unit",
     [
-        "axis_encoder",
-        *(pytest.param(f"axis_{u}", marks=pytest.mark.slow) for u in ("dot", "decoder")),
+        "axis_decoder",
+        *(pytest.param(f"axis_{u}", marks=pytest.mark.slow) for u in ("dot", "encoder")),
     ],
 )
 def test_null_bytes_are_taken_as_zeros(unit: str) -> None:
@@ -205,19 +217,20 @@ def by_interfaces(made: Generated, usual: Generated) -> str:
 
 
 @pytest.mark.parametrize(
-    ("unit", "ports"),
+    ("unit", "ports", "given"),
     [
-        ("dot", "fields"),
-        pytest.param("axis_dot", "packed", marks=pytest.mark.slow),
-        pytest.param("matmul", "packed", marks=pytest.mark.slow),
+        ("dot", "fields", SHORT),
+        pytest.param("dot", "fields", SMALL, marks=pytest.mark.slow),
+        pytest.param("axis_dot", "packed", SMALL, marks=pytest.mark.slow),
+        pytest.param("matmul", "packed", SMALL, marks=pytest.mark.slow),
     ],
 )
-def test_a_unit_does_the_same_with_interfaces(unit: str, ports: str) -> None:
-    made = generate(unit, name="inner_unit", ports=ports, **SMALL)
+def test_a_unit_does_the_same_with_interfaces(unit: str, ports: str, given: dict[str, Any]) -> None:
+    made = generate(unit, name="inner_unit", ports=ports, **given)
     text = package(made) + made.verilog + interfaces(made)
     whole = replace(made, verilog=text)
     wrapped = behind_usual_ports(whole, lambda usual: by_interfaces(made, usual))
-    outcome = regress(unit, SMALL, items=200, generated=wrapped)
+    outcome = regress(unit, given, items=200, generated=wrapped)
     assert outcome.passed, outcome.failure
 
 
@@ -288,15 +301,15 @@ end architecture;
 @pytest.mark.parametrize(
     ("unit", "given"),
     [
-        *((unit, {}) for unit in ALL_UNITS),
+        *((unit, None) for unit in ALL_UNITS),
         ("dot", {"ports": "fields", "reset": "async-low"}),
         ("axis_dot", {"reset": "sync-low"}),
         ("lfsr", {"name": "block"}),
         ("lfsr", {"name": "_my__words_"}),
     ],
 )
-def test_vhdl_takes_the_component(unit: str, given: dict[str, Any], tmp_path: Path) -> None:
-    made = generate(unit, block=8, **given)
+def test_vhdl_takes_the_component(unit: str, given: dict[str, Any] | None, tmp_path: Path) -> None:
+    made = small(unit) if given is None else generate(unit, block=8, **given)
     ports = [port for stream in made.manifest["streams"] for port in stream_ports(stream)]
     signals = [
         f"  signal s_{port} : std_logic{f'_vector({width - 1} downto 0)' * (width > 1)};"

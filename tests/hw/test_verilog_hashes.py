@@ -5,7 +5,7 @@ Each line of that file is a hash and a design: a unit with parameters, and with 
 again, with new hashes of all units or of those that are named. It adds designs for values of
 parameters that the file lacks, such as all values of a new unit. To add another design, write a
 line with any word in place of the hash. The ordinary run takes designs from the top until it has
-every value of every parameter, except blocks above 32; of units around others it takes one design
+every value of every parameter, except numbers; of units around others it takes one design
 each. `pytest -m slow` takes the other designs.
 """
 
@@ -106,11 +106,11 @@ def completed(designs: Iterable[str]) -> list[str]:
 def sample(designs: Iterable[str]) -> list[str]:
     """Designs, the first ones where possible, that have every one of `known_values`.
 
-    Blocks above 32 do not count, and come last. Of units around others there is one of blocks of 8.
+    Numbers do not count, and blocks above 8 come last. Of each unit there is one of blocks of 8.
     """
-    large = {each for each in known_values() if each[1] == "block" and int(each[2]) > 32}
-    missing = {each for each in known_values() if each[0] not in WHOLE} - large
-    missing |= {(unit, "block", "8") for unit in WHOLE}
+    large = {each for each in known_values() if each[1] == "block" and int(each[2]) > 8}
+    missing = {x for x in known_values() if x[0] not in WHOLE and not x[2].isdigit()}
+    missing |= {(unit, "block", "8") for unit in ALL_UNITS}
     found = []
     for design in sorted(designs, key=lambda design: bool(values(design) & large)):
         if values(design) & missing:

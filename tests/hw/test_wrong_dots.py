@@ -139,7 +139,7 @@ def test_a_wrong_entry_of_a_table_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert caught(BLOCK_DOT, BLOCK_DOT.build(**settings), settings)
 
 
-@pytest.mark.parametrize("format", ["if4_t8", "razer_t8"])
+@pytest.mark.parametrize("format", ["if4_t8", pytest.param("razer_t8", marks=pytest.mark.slow)])
 def test_a_bit_that_selects_nothing_is_found(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def first(fmt: Any, codes: Any, scales: Any) -> list[Any]:
         return [Cat(code, Const(0, 1)) for code in codes]

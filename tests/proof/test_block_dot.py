@@ -60,6 +60,7 @@ def test_it_is_proved(parameters: dict[str, Any]) -> None:
     assert set(outcomes(**parameters).values()) == {"proved proof"}
 
 
+@pytest.mark.slow
 def test_scales_at_several_depths_are_left_open() -> None:
     *shown, last = outcomes(format="hif4", block=16).values()
     assert set(shown) == {"proved proof"}

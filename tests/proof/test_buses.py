@@ -25,7 +25,7 @@ def test_an_encoder_on_a_bus_is_proved() -> None:
     assert len(claims) == 1 + len(Property)
 
 
-@pytest.mark.parametrize("format", ["axs6", "mxfp4"])
+@pytest.mark.parametrize("format", [pytest.param("axs6", marks=pytest.mark.slow), "mxfp4"])
 def test_a_decoder_with_padding_is_proved(format: str) -> None:
     proof = BusProof("axis_decoder", {"format": format, "block": 8, "align": 32})
     claims = [*proof.specification()]
@@ -47,7 +47,12 @@ HELD = "    if (ready1) begin\n      _52_ ="
             "i__payload[127:0] = {s_axis_tdata[111:0], s_axis_tdata[127:112]}",
             BusProof.same,
         ),
-        ("m_axis_tlast = o__payload[41];", "m_axis_tlast = s_axis_tlast;", Property.WHOLE),
+        pytest.param(
+            "m_axis_tlast = o__payload[41];",
+            "m_axis_tlast = s_axis_tlast;",
+            Property.WHOLE,
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "assign i__ready = _00_ | ready1;",
             "assign i__ready = 1'h1;",

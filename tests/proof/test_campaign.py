@@ -115,7 +115,7 @@ def quick(kind: Kind) -> list[Check]:
 
 
 @pytest.mark.optimised
-@pytest.mark.parametrize("kind", [Kind.PROVE, Kind.MUTATE])
+@pytest.mark.parametrize("kind", [Kind.PROVE, pytest.param(Kind.MUTATE, marks=pytest.mark.slow)])
 def test_a_check_of_this_day_passes(kind: Kind) -> None:
     """Another one each day, of those that take some seconds; `axs6 verify` runs all."""
     found = quick(kind)

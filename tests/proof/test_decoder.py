@@ -41,7 +41,7 @@ def outcomes(**parameters: Any) -> set[str]:
         {"format": "hif4", "block": 16},
         {"format": "if4_e4m3fn_t8"},
         SCALED,
-        {"format": "e2m1fn_e4m3fn_t8_float32"},
+        pytest.param({"format": "e2m1fn_e4m3fn_t8_float32"}, marks=pytest.mark.slow),
         {"format": "e5m2_float32", "block": 8, "dtype": "bf16"},
         pytest.param(
             {"format": "razer_e4m3fn_t8_float32", "dtype": "bf16"}, marks=pytest.mark.slow
@@ -90,7 +90,13 @@ FAULTS = {
 """Parts of the Verilog, and what stands in their place."""
 
 
-SLOW = ("one lane has the code of another", "what is too large is infinite")
+SLOW = (
+    "one lane has the code of another",
+    "what is too large is infinite",
+    "a bit of the product is wrong",
+    "NaN is lost",
+    "the sign of a scale is ignored",
+)
 """Faults that are tried with the long tests: each is like another one."""
 
 

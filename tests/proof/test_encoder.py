@@ -31,10 +31,12 @@ def outcomes(**parameters: Any) -> set[str]:
     [
         {"block": 8},
         {"block": 8, "format": "mx4"},
-        {"block": 8, "format": "mxfp8_e5m2"},
+        pytest.param({"block": 8, "format": "mxfp8_e5m2"}, marks=pytest.mark.slow),
         {"block": 8, "format": "e3m2fnuz_e8m0_t8"},
         {"block": 8, "format": "e2m2inuz_e8m0_t8", "rounding": "toward_zero"},
-        {"block": 8, "format": "mxint8-ceil", "rounding": "toward_zero"},
+        pytest.param(
+            {"block": 8, "format": "mxint8-ceil", "rounding": "toward_zero"}, marks=pytest.mark.slow
+        ),
         {"block": 8, "format": "table-6:-3:0:3:5:7::-7_e8m0_t8"},
     ],
     ids=str,

@@ -162,7 +162,13 @@ NUMBERS: dict[str, tuple[str, Any, str, Any]] = {
 """Numbers of the generator that are wrong, in all steps alike."""
 
 
-@pytest.mark.parametrize("fault", NUMBERS)
+QUICK = ("products are twice as large", "quotients start with a 1")
+"""One of a product and one of a quotient; the others are for the long tests."""
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(x, marks=[pytest.mark.slow] * (x not in QUICK)) for x in NUMBERS]
+)
 def test_what_numbers_are_worth_is_not_taken_from_the_generator(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -160,6 +160,7 @@ def test_a_receiver_that_waits_and_a_reset_in_flight_kill_others(
     assert any("$not" in each for each in only)
 
 
+@pytest.mark.slow
 def test_mutants_with_registers_that_stop_are_killed() -> None:
     found = mutation_score("dot", {"block": 8, "stages": 2}, count=60, items=300)
     assert found.total == 60

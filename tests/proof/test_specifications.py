@@ -37,7 +37,7 @@ def proved(made: Mutants, number: int) -> bool:
     ("unit", "parameters"),
     [
         ("block_dot", {"format": "mx4_t4"}),
-        ("decoder", {"format": "mxfp4_t8"}),
+        pytest.param("decoder", {"format": "mxfp4_t8"}, marks=pytest.mark.slow),
         pytest.param("encoder", {"block": 8, "dtype": "fp16"}, marks=pytest.mark.slow),
         pytest.param(
             "encoder", {"format": "mx4", "block": 8, "dtype": "fp16"}, marks=pytest.mark.slow

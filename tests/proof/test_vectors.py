@@ -160,6 +160,7 @@ def test_control_that_is_wrong_is_refused(old: str, new: str, said: str) -> None
 SMALL = {"format": "mx4_t8", "stages": 2}
 
 
+@pytest.mark.slow
 def test_a_dot_product_with_registers_is_proved() -> None:
     claims = [*UnitProof("dot", SMALL).rtl()]
     assert {claim.outcome for claim in claims} == {Outcome.PROVED}

@@ -22,7 +22,7 @@ NAMES = list(dict.fromkeys(str(each.inputs["accumulator"]) for each in VECTORS))
 LACKING = {"blackwell_fp4"}
 """What has no hardware for this format: its exact terms of 16 products would be too wide."""
 
-QUICK = ("volta", "cdna3_fp8")
+QUICK = ("volta",)
 
 
 def vectors_of(name: str) -> list[Vector]:
@@ -89,4 +89,4 @@ def test_one_wrong_output_is_found() -> None:
 
 
 def test_another_accumulator_is_found() -> None:
-    assert differing(tile_of(QUICK[0]), vectors_of(QUICK[1]))
+    assert differing(tile_of(QUICK[0]), vectors_of("cdna3_fp8"))

@@ -56,12 +56,13 @@ def test_units_equal_the_golden_model(unit: str, simulator: str, small: Form) ->
     assert outcome.items >= 40 + 10 + 4 * 32
 
 
-OTHERS = [("axis_decoder", "int5_e5m0_t8"), ("axis_encoder", "mx4")]
-"""Units in other formats, one of which does not fill its bytes, that every run has.
+OTHERS = [("axis_decoder", "int5_e5m0_t8")]
+"""A unit in another format, which does not fill its bytes, that every run has.
 
 What the simulators make of the structure of encoders is not for here: their words take less."""
 
 MORE = [
+    ("axis_encoder", "mx4"),
     *(("axis_decoder", name) for name in ("mx9", "mxfp4", "nvfp4", "uint8", "vsq6")),
     *(("axis_encoder", name) for name in ("mx9", "mxfp4", "mxfp8_e5m2")),
 ]
@@ -83,7 +84,10 @@ def test_other_formats_equal_the_golden_model(unit: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("formats", "parameters"),
     [
-        ("int4", {"block": 8, "accumulator": "exact", "align": 32, "view": "behaviour"}),
+        pytest.param(
+            *("int4", {"block": 8, "accumulator": "exact", "align": 32, "view": "behaviour"}),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             *("mx4xmx6", {"block": 64, "accumulator": "paper", "interleave": 3}),
             marks=pytest.mark.slow,
@@ -143,7 +147,7 @@ FAULTS = {
     "waits": ("axis_decoder", {"m_axis_tvalid": "x_m_axis_tvalid && m_axis_tready"}, "never came"),
     "no reset": ("axis_decoder", {"rst": "1'b0"}, "the golden model gives"),
 }
-QUICK_FAULTS = ("loses tlast", "drops beats", "one tlast")
+QUICK_FAULTS = ("drops beats", "one tlast")
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,12 @@ from axs6.sim.tools import ToolError
 DEEP = ("matmul",)
 """Units over which g++ takes long when they have many stages."""
 
-ELSEWHERE = ("feedback_encoder",)
-"""Units over which it takes long without, which every run has in test_vectors.py."""
+ELSEWHERE = ("feedback_encoder", "stochastic_encoder")
+"""Units over which it takes long without, which every run has in test_vectors.py and in
+tests/hw/encoder."""
 
-JOINED = ("stochastic_encoder",)
-"""Units of others, which meet each value of a parameter: every run has their first combination."""
+JOINED = ("choice_encoder", "hadamard")
+"""Units whose parts meet each value of a parameter: every run has their first combination."""
 
 CASES = [
     pytest.param(name, {"block": 8, **combination}, most, marks=() if few else pytest.mark.slow)
@@ -36,6 +37,14 @@ CASES = [
 unit, and those with a value that no combination before them has."""
 
 
+def test_every_choice_is_tested_in_every_run() -> None:
+    tested = [case.values[1] for case in CASES if not case.marks and case.values[0] == "encoder"]
+    for name, default in UNITS["encoder"].defaults.items():
+        if isinstance(default, str) and name != "format":
+            every = {each[name] for each in UNITS["encoder"].combinations({"block": 8})}
+            assert {each[name] for each in tested} == every
+
+
 def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items: Any) -> None:
     expected = UNITS[unit].golden(items, parameters)
     for stall in (None, Stall(0.5, 0.5, seed=3), Stall(0.0, 0.9, seed=4)):
@@ -46,7 +55,7 @@ def assert_equal(model: BatchModel, unit: str, parameters: dict[str, Any], items
 
 @pytest.mark.parametrize(("unit", "parameters", "most"), CASES)
 def test_every_unit_equals_the_golden_model(
-    unit: str, parameters: dict[str, Any], most: bool
+    unit: str, parameters: dict[str, Any], most: bool, request: pytest.FixtureRequest
 ) -> None:
     entry = UNITS[unit]
     last = {k: values[-1] for k, values in entry.samples.items() if entry.takes(k, parameters)}
@@ -56,12 +65,13 @@ def test_every_unit_equals_the_golden_model(
     stimulus = find(unit)
     assert_equal(model, unit, parameters, stimulus.corners(parameters))
     rng = np.random.default_rng(2)
-    assert_equal(model, unit, parameters, stimulus.random(parameters, rng, 6_000))
+    count = 6_000 if request.node.get_closest_marker("slow") else 1_000
+    assert_equal(model, unit, parameters, stimulus.random(parameters, rng, count))
 
 
 @pytest.mark.optimised
 @pytest.mark.parametrize(
-    "unit", [pytest.param("encoder", marks=pytest.mark.slow), "block_dot", "dot"]
+    "unit", ["block_dot", *(pytest.param(x, marks=pytest.mark.slow) for x in ("encoder", "dot"))]
 )
 def test_full_blocks_equal_the_golden_model(unit: str) -> None:
     parameters = UNITS[unit].simulated({"stages": 2})

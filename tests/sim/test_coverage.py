@@ -100,7 +100,9 @@ def test_cycles_resets_and_sums_by_hand() -> None:
 
 @WITH_ICARUS
 def test_a_run_reports_what_it_has_met(main: Cli, tmp_path: Path) -> None:
-    unit = ("regress", "dot", "--block", "8", "--stages", "1", "--simulator", "icarus")
+    # A format and an accumulator with few corners, which Icarus takes longest over.
+    kind = ("--format", "int4", "--accumulator", "paper", "--view", "behaviour", "--block", "8")
+    unit = ("regress", "dot", *kind, "--stages", "1", "--simulator", "icarus")
     shown = main(*unit, "--items", "100", "--coverage", "met.json").succeeded()
     groups = json.loads((tmp_path / "met.json").read_text())["dot"]
     assert sum(groups["i.a.codes, values"].values()) % 8 == 0

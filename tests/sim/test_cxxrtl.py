@@ -36,10 +36,13 @@ CASES = [
     for combinations in [unit.combinations({"block": 8})]
     for number, combination in enumerate(combinations)
     for most in ((False, True) if len(combinations) == 1 else (number % 2 == 1,))
-    for few in [(number == 1 if name == "dot" else number == 0 and not most) and name not in LATE]
-] + [pytest.param("matmul", {"block": 8, "view": BEHAVIOUR}, False, marks=pytest.mark.slow)]
+    for few in [number == 0 and not most and name not in (*LATE, "dot")]
+] + [
+    pytest.param("matmul", {"block": 8, "view": BEHAVIOUR}, False, marks=pytest.mark.slow),
+    ("dot", {"block": 8, "view": BEHAVIOUR, "format": "int4"}, False),
+]
 """Combinations of parameters with no stages and the most, in turn; at once the first of each unit
-without stages, but the dot product, whose registers hold sums, with the most."""
+without stages, and a dot product, whose registers hold sums."""
 
 DEEPEST = {"feedback_encoder": 12}
 """Stages in place of the most, over which g++ would take minutes."""
@@ -295,8 +298,8 @@ def test_a_waveform_shows_what_the_trace_shows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("unit", "parameters"),
     [
-        ("dot", {"block": 8, "format": "nvfp4", "stages": 1}),
         ("matmul", {"block": 8, "rows": 1, "columns": 2}),
+        pytest.param("dot", {"block": 8, "format": "nvfp4", "stages": 1}, marks=pytest.mark.slow),
     ],
 )
 def test_a_waveform_has_the_fields_of_payloads_by_name(

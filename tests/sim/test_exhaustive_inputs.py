@@ -1,6 +1,7 @@
 """Enumerations: the inputs of every space are all that its name promises."""
 
 import numpy as np
+import pytest
 
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.rounding import Rounding
@@ -19,6 +20,7 @@ def encoder_space(name: str) -> Space:
     return space
 
 
+@pytest.mark.slow
 def test_gaps_hold_every_significand_at_every_gap_with_both_signs() -> None:
     """Chunks are runs of patterns below a maximum of the largest field, without a hole."""
     space = encoder_space("fp32-nearest-gaps")

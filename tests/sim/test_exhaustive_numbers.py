@@ -108,13 +108,18 @@ class WithoutMinusZero(axs6.hw.dot.pairwise.Only):
 @pytest.mark.parametrize(
     ("module", "wrong", "name"),
     [
-        (axs6.hw.dot.joined, WithoutLongShifts, "fused-exact"),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [
+                (axs6.hw.dot.joined, WithoutLongShifts, "fused-exact"),
+                (axs6.hw.dot.pairwise, WithoutMinusZero, "pairs"),
+                (axs6.hw.fp32.convert, WithoutOneDepth, "multiplication-depths"),
+            ]
+        ),
         (axs6.hw.dot.joined, WithoutReach, "fused-twice"),
-        (axs6.hw.dot.pairwise, WithoutMinusZero, "pairs"),
         (axs6.hw.fp32.convert, WithoutLowestSticky, "conversion-mxfp8_e4m3"),
         (axs6.hw.fp32.convert, WithoutOneInfinity, "conversion-mx4"),
         (axs6.hw.fp32.normalise, WithoutOneBit, "aligned-paper"),
-        (axs6.hw.fp32.convert, WithoutOneDepth, "multiplication-depths"),
     ],
 )
 def test_a_wrong_step_is_caught(
@@ -124,6 +129,7 @@ def test_a_wrong_step_is_caught(
     assert_caught(name, tmp_path, "value is 0x")
 
 
+@pytest.mark.slow
 def test_one_wrong_product_of_significands_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +143,7 @@ def test_one_wrong_product_of_significands_is_caught(
     assert_caught("multiplication-fractions", tmp_path, "800001", "abcdef")
 
 
+@pytest.mark.slow
 def test_subnormal_factors_that_count_as_zero_are_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

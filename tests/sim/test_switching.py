@@ -26,7 +26,7 @@ DRAWN = {"block": 8, "rounding": "stochastic", "random_bits": 4}
 @pytest.mark.parametrize(
     ("unit", "parameters"),
     [
-        ("dot", {"block": 8, "stages": 2, "interleave": 2}),
+        pytest.param("dot", {"block": 8, "stages": 2, "interleave": 2}, marks=pytest.mark.slow),
         ("encoder", {**DRAWN, "dtype": "bf16", "stages": 3}),
         pytest.param("encoder", {**DRAWN, "stages": 1}, marks=pytest.mark.slow),
         pytest.param("encoder", {"block": 8, "dtype": "bf16", "stages": 3}, marks=pytest.mark.slow),

@@ -36,7 +36,8 @@ def tile_cycles(
 @pytest.mark.parametrize(
     ("rows", "columns", "stages", "interleave"),
     [
-        *[(2, 2, 0, 3), (1, 1, 5, 1)],
+        (2, 2, 0, 3),
+        pytest.param(1, 1, 5, 1, marks=pytest.mark.slow),
         *(pytest.param(3, 2, 0, each, marks=pytest.mark.slow) for each in (1, 3, 4)),
         *(pytest.param(1, 1, 5, each, marks=pytest.mark.slow) for each in (3, 4)),
     ],
@@ -100,10 +101,10 @@ TINY = {"accumulator": "hopper_fp8,reduction=4,promote=4,scaled=true"}
     ("formats", "given", "accumulator"),
     [
         ("int4xint4", {"block": 8, "accumulator": "exact"}, "exact"),
-        ("e2m1fn_float32_t16xe2m1fn_e8m0_t16", TINY, TINY["accumulator"]),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
             for each in [
+                ("e2m1fn_float32_t16xe2m1fn_e8m0_t16", TINY, TINY["accumulator"]),
                 ("mxfp4xmxfp8_e4m3", {"accumulator": "blackwell_mx"}, "blackwell_mx"),
                 ("nvfp4xnvfp4", {"accumulator": "blackwell_fp4"}, "blackwell_fp4"),
                 ("mxfp8_e5m2xmxfp8_e5m2", {"accumulator": "ampere"}, "ampere"),

@@ -61,7 +61,13 @@ def test_verilators_waveforms_have_the_fields_of_payloads_by_name(tmp_path: Path
     assert transfers(path, made.module, "i", f"{top}.last") == items["last"].tolist()
 
 
-@pytest.mark.parametrize("unit", ALL_UNITS)
+@pytest.mark.parametrize(
+    "unit",
+    [
+        pytest.param(unit, marks=[pytest.mark.slow] * (unit not in ("dot", "lfsr", "axis_decoder")))
+        for unit in ALL_UNITS
+    ],
+)
 def test_verilator_reads_the_names_of_every_unit(unit: str, tmp_path: Path) -> None:
     words = {"view": BEHAVIOUR} if "view" in ALL_UNITS[unit].defaults else {}
     made = generate(unit, block=8, **words)

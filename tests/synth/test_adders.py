@@ -78,6 +78,7 @@ def test_cells_are_found_by_function(timed: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_negative_products_do_not_double_their_adders() -> None:
     """A bit of negative weight is inverted in one adder, and is not found again as it was."""
     made = generate("block_dot", format="mxint8", block=8)
@@ -120,7 +121,7 @@ def test_small_groups_of_adders() -> None:
     ("design", "block", "least", "most", "area_most"),
     [
         pytest.param("mxfp8_e4m3", 16, 520, 540, 29_500, marks=pytest.mark.slow),
-        ("mxfp6_e2m3", 8, 140, 160, 7_520),
+        pytest.param("mxfp6_e2m3", 8, 140, 160, 7_520, marks=pytest.mark.slow),
     ],
 )
 def test_small_groups_become_what_is_smaller(
@@ -133,6 +134,7 @@ def test_small_groups_become_what_is_smaller(
     assert report.total.figures["area"] <= area_most
 
 
+@pytest.mark.slow
 def test_the_script_that_gives_the_smallest_design_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a design with adder cells; not the first, and not the last."""
     made = generate("block_dot", format="mx4", block=8)

@@ -55,6 +55,7 @@ def size(report: AreaReport) -> float:
     return report.total.figures["area"]
 
 
+@pytest.mark.slow
 def test_the_smallest_that_meets_it(found: Callable[..., AreaReport]) -> None:
     """Slower clocks take the design for area, faster ones larger designs, up to that for speed."""
     small, fast = (found(optimise=goal) for goal in GOALS)
@@ -82,6 +83,7 @@ def test_a_goal_of_the_user_is_heeded(found: Callable[..., AreaReport]) -> None:
     assert delay(report) == delay(found(optimise="area"))
 
 
+@pytest.mark.slow
 def test_without_delays_the_first_goal_would_do(
     found: Callable[..., AreaReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +127,7 @@ def test_libraries_without_buffers_or_delays(without_buffer: Path, tiny: Path) -
 
 
 @WITH_OPENSTA
-@pytest.mark.parametrize("clock", [None, 4000.0, 600.0])
+@pytest.mark.parametrize("clock", [None, 4000.0, pytest.param(600.0, marks=pytest.mark.slow)])
 def test_opensta_on_the_constraints_of_the_netlist(unit: Generated, clock: float | None) -> None:
     """Without a clock the period leaves a margin; with one it is the user's, met or not."""
     options = {"optimise": "area"} if clock is None else {"clock": clock}

@@ -142,7 +142,8 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
     ("unit", "parameters"),
     [
         pytest.param("encoder", {"block": 8, "dtype": "bf16"}, marks=pytest.mark.slow),
-        ("decoder", {"block": 8, "stages": 1}),
+        ("decoder", {"block": 8, "stages": 1, "dtype": "bf16"}),
+        pytest.param("decoder", {"block": 8, "stages": 1}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("dot", {"block": 8, "stages": 3, "interleave": 2}, marks=pytest.mark.slow),
         pytest.param(
@@ -191,10 +192,12 @@ def test_a_unit_without_data_does_the_same_in_every_sequence() -> None:
     assert used.activity > 0.1
 
 
+@pytest.mark.slow
 def test_two_runs_are_equal_and_data_matters() -> None:
-    first, second = (energy("block_dot", {"block": 8}, stimulus=DIGITS) for _ in range(2))
+    small = {"block": 8, "format": "mx4"}
+    first, second = (energy("block_dot", small, stimulus=DIGITS) for _ in range(2))
     assert first == second
-    random = energy("block_dot", {"block": 8}, stimulus=RANDOM)
+    random = energy("block_dot", small, stimulus=RANDOM)
     assert random.measured.per_item > 1.1 * first.measured.per_item
 
 
@@ -230,7 +233,7 @@ def test_energy_on_a_library(
         of_nothing = Consumption(1.0, 0.0, {}, 8, 0.0, 0, 0)
         monkeypatch.setattr("axs6.synth.energy._reference", lambda *given: of_nothing)
     liberty = with_capacitances(tiny, HEAD)
-    parameters = {"block": 8, "stages": 1}
+    parameters = {"block": 8, "format": "mx4", "stages": 1}
     report = energy("block_dot", parameters, liberty=liberty, stimulus=RANDOM)
     assert report.unit == "fJ"
     made = generate("block_dot", **parameters)
@@ -239,7 +242,8 @@ def test_energy_on_a_library(
     assert report.measured.parts["clock"] == 2 * 2.0 * 4 * flip_flops > 0
 
 
-@pytest.mark.parametrize("adder_cells", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("adder_cells", [False, True])
 def test_energy_on_sky130(adder_cells: bool) -> None:
     report = energy(
         "block_dot",

@@ -10,7 +10,7 @@ import pytest
 
 Cli = Callable[..., Any]
 
-AREA = ("area", "block_dot", "--block", "8")
+AREA = ("area", "block_dot", "--block", "8", "--format", "mx4")
 
 
 def test_energy_is_shown_and_in_the_json(main: Cli, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def check(mapping: str, unit: str, given: dict[str, Any]) -> None:
         assert differences(netlist, unit, given, Stall(0.3, 0.3, seed=1)) == 0
 
 
-ELSEWHERE = ("generic for speed", "sky130", "xc7")
+ELSEWHERE = ("generic for speed", "sky130")
 """Flows whose parts every run has in others: each goal, each target."""
 
 
@@ -65,7 +65,7 @@ def test_mapped_dot_products(mapping: str) -> None:
 
 @pytest.mark.parametrize(
     ("unit", "mapping"),
-    [("decoder", "xc7"), pytest.param("expander", "xc7", marks=pytest.mark.slow)],
+    [pytest.param(unit, "xc7", marks=pytest.mark.slow) for unit in ("decoder", "expander")],
 )
 def test_mapped_units(unit: str, mapping: str, small_form: Form) -> None:
     check(mapping, unit, small_form(unit))

@@ -57,6 +57,7 @@ def test_mapped_units(target: str, unit: str, as_verilog: AsVerilog, small_form:
     assert outcome.tests
 
 
+@pytest.mark.slow
 def test_a_wrong_gate_is_caught(as_verilog: AsVerilog, small_form: Form) -> None:
     made = generate("axis_decoder", **small_form("axis_decoder"))
     netlist = json.loads(mapped(made, "generic"))

@@ -46,12 +46,13 @@ def test_all_tools_agree_but_for_the_driver_without_load() -> None:
 @WITH_OPENSTA
 def test_registers_and_adder_cells() -> None:
     """A path between registers has no driver before it."""
-    parameters = {"stages": 3}
+    parameters = {"stages": 3, "format": "mx4"}
     tools = timed("block_dot", target="sky130", adder_cells=True, parameters=parameters)
     assert tools.abc_stime_ps is None
     assert 0 <= tools.axs6_ps - tools.opensta_ps < 60
 
 
+@pytest.mark.slow
 @WITH_OPENSTA
 def test_wire_load_of_the_library(tmp_path: Path) -> None:
     liberty = tmp_path / "wires.lib"

@@ -143,6 +143,7 @@ def test_rows_come_back_and_other_lines_are_refused(tmp_path: Path, conditions: 
             read_rows(path)
 
 
+@pytest.mark.slow
 def test_a_run_measures_what_its_file_lacks(
     measured: Path, folder: Path, conditions: Conditions
 ) -> None:
@@ -223,6 +224,7 @@ def test_claims_and_laws_follow_from_the_rows(conditions: Conditions) -> None:
     assert "k2 from 8 to 2" in markdown(study)
 
 
+@pytest.mark.slow
 def test_the_command_shows_the_file_and_writes_pages(
     main: Callable[..., Any], measured: Path, conditions: Conditions, tmp_path: Path
 ) -> None:

@@ -58,6 +58,7 @@ def test_ecp5() -> None:
     assert report.placement.device == "LFE5U-85F-6CABGA756"
 
 
+@pytest.mark.slow
 def test_a_design_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     small = replace(place._DEVICES["ice40"], name="HX1K", options=("--hx1k", "--package", "vq100"))
     monkeypatch.setitem(place._DEVICES, "ice40", small)
@@ -109,6 +110,7 @@ def test_missing_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.slow
 def test_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "_START", "import time; time.sleep(60)")
     message = fails(ADDER, "add", target="ice40", timeout=8)

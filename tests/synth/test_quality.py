@@ -27,7 +27,7 @@ from axs6.synth.errors import SynthesisError
 pytestmark = pytest.mark.filterwarnings("default:remake the table")
 
 TABLE = Path(__file__).with_name("quality.csv")
-MAPPED = ("decoder", "block_dot")
+MAPPED = ("decoder",)
 """Units whose small forms are measured on every target in each run, the others on generic gates."""
 
 LARGE = [unit for unit, _ in quality.IN_MODULES]
@@ -36,7 +36,7 @@ LARGE = [unit for unit, _ in quality.IN_MODULES]
 BETWEEN = ("axis_dot", "axis_encoder", "axis_decoder", "stochastic_encoder")
 """Units that take as long, of which every run measures what they contain or are between."""
 
-LONG = ("hadamard", "choice_encoder")
+LONG = ("hadamard", "choice_encoder", "dot")
 """Small units over which it takes long too, of which the slow tests measure the whole."""
 
 SMALL = [

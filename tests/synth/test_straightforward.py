@@ -13,7 +13,7 @@ from axs6.synth.errors import SynthesisError
 BLOCK = 8
 
 
-@pytest.mark.parametrize("dtype", ["bf16", "fp32"])
+@pytest.mark.parametrize("dtype", ["bf16", pytest.param("fp32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("unit", ["encoder", "decoder"])
 def test_bits_equal_the_golden_model(unit: str, dtype: str) -> None:
     parameters = {"block": BLOCK, "dtype": dtype}

@@ -132,6 +132,7 @@ def test_a_cluster_without_workers_is_an_error(
         sweep(["block_dot"], scheduler=cluster(0))
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_dies_is_one_line(cluster: Clusters, tmp_path: Path) -> None:
     address = cluster(1)
     command = ("area", "block_dot", "--block", "8", "--format", "mx4", "--sweep", "stages=0,1,2,3")
@@ -232,25 +233,18 @@ def test_a_library_that_a_worker_cannot_read_is_named_with_the_worker(
     )
 
 
-def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("own_cache")
+def test_a_scheduler_that_is_not_there_is_one_line(
+    main: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setenv("PATH", "")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    started = time.monotonic()
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "axs6", "area", "block_dot"),
-            *("--scheduler", f"tcp://127.0.0.1:{port}"),
-        ],
-        env={**os.environ, "AXS6_CACHE": str(tmp_path / "cache"), "PATH": ""},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("axs6: cannot reach a Dask scheduler at tcp://127.0.0.1:")
+    done = main("area", "block_dot", "--scheduler", f"tcp://127.0.0.1:{port}")
+    assert done.refused().startswith("cannot reach a Dask scheduler at tcp://127.0.0.1:")
     assert done.stderr.count("\n") == 1
-    assert time.monotonic() - started < 20
 
 
 HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
@@ -290,7 +284,7 @@ ASK = """
 import sys
 from axs6.synth.sweep import cluster, sweep
 
-cluster.CONNECT_SECONDS = 0.5
+cluster.CONNECT_SECONDS = 0.2
 for address in sys.argv[1:]:
     try:
         sweep(["block_dot"], scheduler=address)

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from icarus import values_of
 from switching_counts import counted, differing
 
 from axs6.hw.registry import UNITS
-from axs6.hw.verilog import generate
+from axs6.hw.verilog import Generated, generate
 from axs6.sim.saif import SaifInstance, Switching, clock_net, saif
 from axs6.sim.words import readmemh
 from axs6.synth.energy import energy, stimulus_items
@@ -29,20 +30,25 @@ WITH_OPENSTA = pytest.mark.skipif(shutil.which("sta") is None, reason="sta is no
 
 UNIT, PARAMETERS = (
     "decoder",
-    UNITS["decoder"].parameters({"block": 8, "dtype": "bf16", "stages": 1}),
+    UNITS["decoder"].parameters({"block": 8, "dtype": "bf16", "format": "mxfp4", "stages": 1}),
 )
-MADE = generate(UNIT, **PARAMETERS)
 ITEMS = 40
+
+
+@cache
+def made() -> Generated:
+    """The unit, when a test needs it."""
+    return generate(UNIT, **PARAMETERS)
 
 
 @pytest.fixture(scope="module")
 def design() -> MappedDesign:
-    return mapped_design(MADE.verilog, MADE.module, target="sky130", adder_cells=True)
+    return mapped_design(made().verilog, made().module, target="sky130", adder_cells=True)
 
 
 @pytest.fixture(scope="module")
 def netlist() -> str:
-    return mapped_netlist(MADE.verilog, MADE.module, target="sky130", adder_cells=True)
+    return mapped_netlist(made().verilog, made().module, target="sky130", adder_cells=True)
 
 
 def random_items() -> dict[str, Any]:
@@ -60,8 +66,8 @@ def test_counts_are_those_of_the_netlist_in_icarus(
 ) -> None:
     items = random_items()
     found = counted(switching(design, netlist, items))
-    words = readmemh(items, MADE.inputs)
-    seen = values_of(tmp_path, MADE, design.verilog + design.models, words)
+    words = readmemh(items, made().inputs)
+    seen = values_of(tmp_path, made(), design.verilog + design.models, words)
     assert len(found) > 2 * len(design.module["cells"])
     assert sum(toggles for toggles, _ in found.values()) > 1000
     # The pipeline of one stage is full in the second cycle.
@@ -70,7 +76,7 @@ def test_counts_are_those_of_the_netlist_in_icarus(
 
     wrong = design.verilog.replace("_nand2_1 ", "_nor2_1 ", 1)
     assert wrong != design.verilog
-    seen = values_of(tmp_path / "wrong", MADE, wrong + design.models, words)
+    seen = values_of(tmp_path / "wrong", made(), wrong + design.models, words)
     assert differing(found, seen[1:], design.period_ps)
 
 

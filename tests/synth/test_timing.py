@@ -125,6 +125,7 @@ def test_abc_agrees(goal: str, tmp_path: Path) -> None:
     assert timing.delay_ps == pytest.approx(float(said[-1]), rel=0.03)
 
 
+@pytest.mark.slow
 def test_speed_is_faster_and_larger() -> None:
     made = generate("block_dot", block=8, format="mx4")
 

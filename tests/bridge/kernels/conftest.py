@@ -8,16 +8,14 @@ from axs6.torch import kernels
 
 @pytest.fixture
 def forms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forms of other processors in a third of g++'s time; slow tests have users' options."""
+    """Forms of other processors in a tenth of g++'s time; slow tests have users' options."""
     if not request.node.get_closest_marker("slow"):
         for name in kernels.FORMS.keys() - {"native"}:
-            monkeypatch.setitem(kernels.FORMS, name, (*kernels.FORMS[name], "-O1"))
+            monkeypatch.setitem(kernels.FORMS, name, (*kernels.FORMS[name], "-O0"))
 
 
 AS_USERS = [
-    pytest.param(name, id=f"{name}-as-users", marks=pytest.mark.slow)
-    for name in kernels.FORMS
-    if name != "native"
+    pytest.param(name, id=f"{name}-as-users", marks=pytest.mark.slow) for name in kernels.FORMS
 ]
 
 

@@ -16,6 +16,7 @@ from axs6.torch import kernels
 from axs6.torch.kernels import library
 
 from .codes import operand_of_codes, operand_of_scales, operands_near_ties
+from .test_kernels import WIDE as TOO_WIDE
 from .test_kernels import different, matrix
 
 Values = NDArray[np.float32]
@@ -47,20 +48,32 @@ SAMPLED = [
     *((*pair, how) for pair in MIXED for how in ("ampere", "paper")),
     *SCALED,
 ]
+PAIRS = [*((name, name) for name in CATALOG), *MIXED]
 WIDE = [
-    (*pair, how)
-    for pair in (*((name, name) for name in CATALOG), *MIXED)
-    for how in (*NAMED, *CHANGED)
-    if (*pair, how) not in SAMPLED
+    (*pair, how) for pair in PAIRS for how in (*NAMED[1:], *CHANGED) if (*pair, how) not in SAMPLED
 ]
-
-
-QUICK_WIDE = WIDE[::4]
-"""Those of them that every run has: a step that meets each accumulator and each pair of formats."""
 
 
 def has(first: str, second: str, how: str) -> bool:
     return kernels.takes(block_format(first), block_format(second), accumulator(how))
+
+
+def in_turn(cases: list[tuple[str, str, str]], each: int) -> list[tuple[str, str, str]]:
+    """Cases of so many accumulators for each pair of formats, which take turns over all."""
+    hows = list(dict.fromkeys(how for *_, how in cases))
+    found, turn = [], 0
+    for pair in dict.fromkeys(each[:2] for each in cases):
+        own = [how for how in hows if (*pair, how) in cases]
+        own.sort(key=lambda how: (hows.index(how) - turn) % len(hows))
+        found += [(*pair, how) for how in own[:each]]
+        turn += each
+    missing = set(hows) - {how for *_, how in found}
+    return found + [next(x for x in cases if x[2] == how) for how in hows if how in missing]
+
+
+QUICK_WIDE = in_turn([each for each in WIDE if has(*each)], 2)
+QUICK_SAMPLED = in_turn([each for each in SAMPLED if has(*each)], 9)
+"""Those of them that every run has, which meet each accumulator and each pair of formats."""
 
 
 @cache
@@ -88,7 +101,14 @@ def compare(first: str, second: str, how: str, numbers: bool = False) -> None:
             assert not different(kernels.matmul(*packed, accumulator(how))[0], expected)
 
 
-@pytest.mark.parametrize(("first", "second", "how"), [x for x in SAMPLED if has(*x)])
+@pytest.mark.parametrize(
+    ("first", "second", "how"),
+    [
+        pytest.param(*x, marks=[pytest.mark.slow] * (x not in QUICK_SAMPLED))
+        for x in SAMPLED
+        if has(*x)
+    ],
+)
 def test_products(first: str, second: str, how: str) -> None:
     compare(first, second, how)
 
@@ -206,6 +226,25 @@ def test_tiny_sums_and_terms_of_zeros(name: str, how: str, rng: np.random.Genera
 )
 def test_all_products(first: str, second: str, how: str) -> None:
     compare(first, second, how)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [pytest.param(*x, marks=[pytest.mark.slow] * (n % 4 != 0)) for n, x in enumerate(PAIRS)],
+)
+def test_products_in_fp32(first: str, second: str) -> None:
+    """The first of the accumulators; whether it has kernels depends on the processor's."""
+    assert NAMED[0] == "fp32"
+    assert has(first, second, "fp32") == (first not in TOO_WIDE)
+    if first not in TOO_WIDE:
+        compare(first, second, "fp32")
+
+
+def test_quick_products_meet_each_accumulator_and_each_pair() -> None:
+    for cases, quick in ((WIDE, QUICK_WIDE), (SAMPLED, QUICK_SAMPLED)):
+        possible = [each for each in cases if has(*each)]
+        assert {each[:2] for each in quick} == {each[:2] for each in possible}
+        assert {how for *_, how in quick} == {how for *_, how in possible}
 
 
 @pytest.mark.usefixtures("form")
@@ -434,10 +473,7 @@ WRONG = {
     fault: (*change, *pair) for pair, faults in FAULTS.items() for fault, change in faults.items()
 }
 
-QUICK = (
-    *("counts zeros", "forgets infinities", "rounds products", "forgets what sums lose"),
-    "has sums of 64 bits",
-)
+QUICK = ("forgets what sums lose",)
 """Compiling takes seconds, so the others are slow tests."""
 
 

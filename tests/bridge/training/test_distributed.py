@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import axs6
 from axs6.torch import QuantisedGradients, convert
+from axs6.torch.kernels import library
 from axs6.torch.training import Compression, check_same_options, compression_hook
 
 RANKS = 2
@@ -203,7 +204,11 @@ def test_gradients_that_are_not_finite_are_refused(alone: Alone) -> None:
 
 
 def fork_ranks(folder: str) -> int:
-    """Ranks as processes that share one import of torch; the number of those that failed."""
+    """Ranks as processes that share one import of torch; the number of those that failed.
+
+    Their kernels are soon compiled, as those of quick tests are.
+    """
+    library.OPTIONS = ("-O1", "-pthread")
     fork = multiprocessing.get_context("fork")
     processes = [fork.Process(target=work, args=(rank, folder)) for rank in range(RANKS)]
     for process in processes:

@@ -4,10 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from sampling import formats
+from sampling import few
 
 from axs6.golden import Blocks, block_dot, kulisch, matmul
 from axs6.golden.accumulator import ACCUMULATORS, accumulator
+from axs6.golden.check import dot as checked
 from axs6.golden.check.comparison import GOLDEN, Model
 from axs6.golden.check.dot import ACCUMULATORS as COMPARED
 from axs6.golden.check.dot import compare_catalog, compare_products, fits, partners
@@ -16,6 +17,28 @@ from axs6.golden.check.exact.formats import Exponent, Real
 from axs6.golden.check.formats import ALL
 from axs6.golden.check.subjects import CheckedFormat
 from axs6.golden.formats import CATALOG, block_format
+
+PARTS = 4
+"""Parts of the accumulators, of which a quick test of a format has one."""
+
+
+def part(number):
+    """Every so manieth accumulator, counted from another one for each number."""
+    return {
+        how: exact
+        for place, (how, exact) in enumerate(COMPARED.items())
+        if place % PARTS == number % PARTS
+    }
+
+
+QUICK = [
+    *(pytest.param(x, part(number), id=x) for number, x in enumerate(few(ALL, together=1))),
+    pytest.param("fp8_block", {how: COMPARED[how] for how in COMPARED if "scaled" in how}),
+]
+"""Formats that have each property, in turn with another part of the accumulators, and one whose
+blocks are those of the accumulators that multiply sums by scales."""
+
+EVERY = [pytest.param(name, COMPARED, id=f"{name}-all", marks=pytest.mark.slow) for name in ALL]
 
 
 def comparing(model, name, names=(), seed=1):
@@ -40,16 +63,26 @@ def assert_caught(model, name, what, names=()):
     raise AssertionError(f"{what!r} is not found")
 
 
-@pytest.mark.parametrize("name", formats(ALL, together=1))
-def test_the_model_passes(name):
+@pytest.mark.parametrize(("name", "accumulators"), [*QUICK, *EVERY])
+def test_the_model_passes(name, accumulators, monkeypatch):
+    monkeypatch.setattr(checked, "ACCUMULATORS", accumulators)
     made = compared(GOLDEN, name, ALL)
     assert [x.what for x in made if x.model != x.exact] == []
     alone = [x.what for x in made if f" of {name} and {name}, " in x.what]
     named = {what.split()[1] for what in alone if what.startswith("matmul")}
-    assert named == {how for how in COMPARED if fits(block_format(name), block_format(name), how)}
+    both = block_format(name), block_format(name)
+    assert named == {how for how in accumulators if fits(*both, how)}
 
 
-def test_a_share_of_the_catalog():
+def test_every_accumulator_meets_a_format_of_the_quick_tests():
+    met = {how for name, hows in (x.values for x in QUICK) for how in hows
+           if fits(block_format(name), block_format(name), how)}  # fmt: skip
+    assert met == COMPARED.keys()
+
+
+@pytest.mark.parametrize("accumulators", [part(0), pytest.param(COMPARED, marks=pytest.mark.slow)])
+def test_a_share_of_the_catalog(accumulators, monkeypatch):
+    monkeypatch.setattr(checked, "ACCUMULATORS", accumulators)
     made = list(compare_catalog(GOLDEN, np.random.default_rng(0), 50))
     assert all(x.model == x.exact for x in made)
     assert {re.search(r" of (\w+) and", x.what)[1] for x in made} == CATALOG.keys() - {"axs6"}
@@ -203,7 +236,16 @@ def infinities_as_largest(a, b, how):
         (Model(matmul=infinities_as_largest), "mx9", "largest scales, rows"),
     ],
 )
-def test_a_wrong_matrix_product_is_caught(wrong, name, what):
+def test_a_wrong_matrix_product_is_caught(wrong, name, what, monkeypatch):
+    """Beside plain FP32 among the accumulators that the text names."""
+    some = {
+        how for how in COMPARED if re.match(re.sub("(matmul .*?) .*", r"\1", what), f"matmul {how}")
+    }
+    if some:
+        names = {"fp32", "paper", *some}
+        monkeypatch.setattr(
+            checked, "ACCUMULATORS", {x: COMPARED[x] for x in COMPARED if x in names}
+        )
     assert_caught(wrong, name, what)
 
 

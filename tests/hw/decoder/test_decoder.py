@@ -106,7 +106,9 @@ def test_every_code_in_the_other_dtype(name: str, dtype: str, blocks: str) -> No
     assert difference(UNIT.build(**parameters), parameters, 40_000) is None
 
 
-@pytest.mark.parametrize("name", ["vsq6", "nvfp4", "uint4_float32_uint4_t8"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("vsq6", marks=pytest.mark.slow), "nvfp4", "uint4_float32_uint4_t8"]
+)
 def test_packed_blocks_that_cannot_be_read_are_errors(name: str) -> None:
     parameters = settings(name, "bf16", blocks="packed")
     assert difference(UNIT.build(**parameters), parameters) is None

@@ -76,6 +76,19 @@ def meeting() -> list[dict[str, str]]:
 MEETING = meeting()
 
 
+def first() -> list[dict[str, str]]:
+    """Those of them that every run has: few, in which each part is once."""
+    missing = {part for row in MEETING for part in row.items()}
+    found = []
+    while missing:
+        found.append(max(MEETING, key=lambda row: len(row.items() & missing)))
+        missing -= found[-1].items()
+    return found
+
+
+FIRST = first()
+
+
 def given_of(parts: dict[str, str]) -> dict[str, Any]:
     """The parameters of an encoder of some parts."""
     name = f"{parts['element']}_e8m0-{parts['rule']}_{parts['levels']}"
@@ -84,15 +97,15 @@ def given_of(parts: dict[str, str]) -> dict[str, Any]:
 
 COMPOSED = [
     {"format": "int8_e4m0-ceil_t8s4o2s2o1", "dtype": "bf16"},
-    {"format": "e2m3f_e4m0_t8", "dtype": "bf16", "rounding": "toward_zero"},
     {"format": "sm5d_e6m0-even_t8", "dtype": "bf16"},
     {"format": "e3m2fnuz_e8m0_t8", "dtype": "fp16", "rounding": "toward_zero"},
-    {"format": "e5m2inuz_e5m0-rceil_t8", "dtype": "bf16"},
-    {"format": "int4q0_e5m0_t8", "dtype": "fp32", "rounding": "stochastic"},
 ]
 """Exponents of few bits, units that are divided, and zeros without a sign."""
 
 OTHERS = [
+    {"format": "e2m3f_e4m0_t8", "dtype": "bf16", "rounding": "toward_zero"},
+    {"format": "e5m2inuz_e5m0-rceil_t8", "dtype": "bf16"},
+    {"format": "int4q0_e5m0_t8", "dtype": "fp32", "rounding": "stochastic"},
     {"format": "int8_e4m0-ceil_t16s8o2s2o1", "dtype": "bf16"},
     {"format": "e2m3f_e4m0_t32", "dtype": "bf16", "rounding": "toward_zero"},
     {"format": "int8_e5m0_t16s2o1", "dtype": "fp32"},
@@ -141,7 +154,7 @@ QUICK = [FEW_SCALED[0], {**FEW_SCALED[2], "dtype": "bf16"}]
 """Those of them that every run has: both scales at once, and an outer one alone."""
 
 
-def difference(given: dict[str, Any], items: int = 500, unit: Unit = ENCODER) -> str | None:
+def difference(given: dict[str, Any], items: int = 200, unit: Unit = ENCODER) -> str | None:
     """The first difference of an encoder from the golden model on corners and random items."""
     parameters = unit.simulated(given)
     if parameters.get("rounding") == Rounding.STOCHASTIC:
@@ -178,13 +191,17 @@ def case_name(given: dict[str, Any]) -> str:
     return "-".join(map(str, given.values()))
 
 
-@pytest.mark.parametrize("given", [*map(given_of, MEETING), *COMPOSED, *QUICK], ids=case_name)
+@pytest.mark.parametrize("given", [*map(given_of, FIRST), *COMPOSED, *QUICK], ids=case_name)
 def test_codes_are_those_of_the_golden_model(given: dict[str, Any]) -> None:
     assert difference(given) is None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", [*CASES, *OTHERS, *FEW_SCALED, *SCALED], ids=case_name)
+@pytest.mark.parametrize(
+    "given",
+    [*map(given_of, MEETING), *CASES, *OTHERS, *FEW_SCALED, *SCALED],
+    ids=case_name,
+)
 def test_all_codes_are_those_of_the_golden_model(given: dict[str, Any]) -> None:
     assert difference(given, 20_000) is None
 
@@ -219,10 +236,10 @@ def test_the_stochastic_encoder_has_blocks_of_its_register() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"format": "mxfp4", "block": 8},
         *(
             pytest.param(given, marks=pytest.mark.slow)
             for given in (
+                {"format": "mxfp4", "block": 8},
                 {"format": "mx9", "rounding": "toward_zero"},
                 {"format": "mxfp8_e5m2-ceil", "block": 8},
                 {"format": "mxfp8_e4m3-rceil", "block": 8},
@@ -288,7 +305,9 @@ def test_the_sample_has_every_kind_of_scale() -> None:
     assert {each.get("rounding", "nearest") for each in FEW_SCALED} == set(Rounding)
 
 
-@pytest.mark.parametrize("name", ["e4m3fnuz_e8m0_t8", "e2m1inuz_float32"])
+@pytest.mark.parametrize(
+    "name", ["e4m3fnuz_e8m0_t8", pytest.param("e2m1inuz_float32", marks=pytest.mark.slow)]
+)
 def test_nan_for_a_negative_value_that_rounds_to_zero_is_caught(
     name: str, planted: pytest.MonkeyPatch
 ) -> None:
@@ -408,7 +427,11 @@ def test_what_has_no_hardware_is_said_in_one_line(given: dict[str, Any], message
 @pytest.mark.parametrize(
     "given",
     [
-        {"format": "mxfp8_e4m3", "dtype": "bf16", "block": 8, "stages": 9},
+        {"format": "mxfp4", "dtype": "bf16", "block": 8, "stages": 9},
+        pytest.param(
+            {"format": "mxfp8_e4m3", "dtype": "bf16", "block": 8, "stages": 9},
+            marks=pytest.mark.slow,
+        ),
         pytest.param({"format": "mx9", "dtype": "fp32", "stages": 10}, marks=pytest.mark.slow),
         pytest.param({"format": "mxint8-even", "dtype": "fp16"}, marks=pytest.mark.slow),
         pytest.param({"format": "nvfp4", "dtype": "bf16", "stages": 40}, marks=pytest.mark.slow),

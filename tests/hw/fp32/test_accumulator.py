@@ -90,7 +90,7 @@ ACCUMULATORS = {
     },
     "packed": {"format": "int4", "blocks": "packed"},
 }
-QUICK = ("bits below, promoted", "scaled")
+QUICK = ("bits below, promoted",)
 SPARSE = Stall(0.9, 0.2, 3)
 """So few items that totals go around."""
 

@@ -117,15 +117,15 @@ def random(count: int) -> dict[str, Patterns]:
 
 @pytest.fixture(scope="module")
 def items() -> dict[str, Patterns]:
-    parts = [corners(), random(20_000)]
+    parts = [corners(), random(8_000)]
     return {name: np.concatenate([x[name] for x in parts]) for name in "abc"}
 
 
 def test_sums_of_fp32(items: dict[str, Patterns]) -> None:
     got = run(FP32, items)
     assert (got == fp32.multiply_add(*items.values())).all()
-    some = {name: x[:4000] for name, x in items.items()}
-    assert (got[:4000] == exactly(FP32, some)).all()
+    some = {name: x[::7] for name, x in items.items()}
+    assert (got[::7] == exactly(FP32, some)).all()
     a, b, c = (x.view(np.float32) for x in items.values())
     normal = ~np.isnan(got.view(np.float32)) & (got << 1 > FP32.smallest_normal << 1)
     assert normal.mean() > 0.3
@@ -147,8 +147,8 @@ FAULTS = {
 }
 
 
-QUICK = ("a bit that falls off is lost", "0 times an infinity is no NaN")
-"""A fault of a number and one of what is no number."""
+QUICK = ("a bit that falls off is lost",)
+"""A fault of a number; small formats meet all that is no number."""
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 def test_areas_stand_beside_errors(main: Cli) -> None:
     chosen = ("--format", TINY, "--format", "uint8", "--accumulator", "paper", "--fraction", "4")
     chosen += ("--length", "64", "--columns", "dot")

@@ -75,6 +75,7 @@ def test_areas_are_those_of_axs6_area(found: FormatComparison) -> None:
     assert row["delay_ps"] > 500
 
 
+@pytest.mark.slow
 def test_formats_that_choose_scales_have_encoders_that_do() -> None:
     names = [f"{SMALL}_mse", SMALL]
     found = compare(names, ["cost"])

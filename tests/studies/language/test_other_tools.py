@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from axs6.golden import encode, matmul
 from axs6.torch import convert
@@ -15,7 +14,15 @@ from axs6.torch import convert
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
+def tokenizer_of(folder: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder)
+
+
 def converted(folder: Path, dtype: torch.dtype) -> Any:
+    from transformers import AutoModelForCausalLM
+
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
     return convert(model, format="mxfp4")
 
@@ -23,7 +30,7 @@ def converted(folder: Path, dtype: torch.dtype) -> Any:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_generating_with_kept_keys_and_values(folder: Path, dtype: torch.dtype) -> None:
     model = converted(folder, dtype)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = tokenizer_of(folder)
     prompt = tokenizer("The class", return_tensors="pt").input_ids
     seen: list[tuple[Tensor, Tensor]] = []
     layer = model.model.layers[0].self_attn.q_proj
@@ -55,7 +62,7 @@ def test_the_wrapper_of_lm_eval(folder: Path, dtype: torch.dtype) -> None:
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = tokenizer_of(folder)
     tokenizer.eos_token = tokenizer.pad_token = tokenizer.convert_ids_to_tokens(1)
     model = converted(folder, dtype)
     judge = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=1, max_length=64)
