@@ -36,7 +36,8 @@ def run(
         str,
         typer.Argument(
             help="The unit; `axs6 list` shows them. Or what units have inside: fp32_add, "
-            "fp32_convert, fp32_divide, fp32_multiply, fp32_quotient, terms_align, terms_round.",
+            "fp32_convert, fp32_divide, fp32_multiply, fp32_quotient, terms_align, "
+            "terms_multiply, terms_round.",
             callback=_known,
             metavar="UNIT",
             autocompletion=units,
