@@ -125,10 +125,9 @@ def _proofs() -> Iterator[Check]:
                     yield _check(Kind.PROVE, unit, name, **view)
         if "accumulator" in UNITS[unit].defaults:
             for accumulator, name in _formats_of_accumulators(unit):
-                given = {"accumulator": accumulator}
-                if accumulator != UNITS[unit].defaults["accumulator"]:
-                    if not unproved(unit, name, **given):
-                        yield _check(Kind.PROVE, unit, name, **given)
+                default = accumulator == UNITS[unit].defaults["accumulator"]
+                if not default and not unproved(unit, name, accumulator=accumulator):
+                    yield _check(Kind.PROVE, unit, name, accumulator=accumulator)
 
 
 @cache
@@ -169,9 +168,8 @@ def _components() -> Iterator[Check]:
                 yield _check(Kind.PROVE, component, name)
         if "accumulator" in known:
             for accumulator, name in _formats_of_accumulators(_summing()):
-                given = {"accumulator": accumulator}
-                if _component(component, name, **given):
-                    yield _check(Kind.PROVE, component, name, **given)
+                if _component(component, name, accumulator=accumulator):
+                    yield _check(Kind.PROVE, component, name, accumulator=accumulator)
 
 
 def _summing() -> str:
@@ -179,6 +177,7 @@ def _summing() -> str:
     return next(unit for unit, entry in UNITS.items() if "accumulator" in entry.defaults)
 
 
+@cache
 def _component(name: str, format: str, **parameters: Any) -> bool:
     """Whether there is a component in a format."""
     try:

@@ -225,9 +225,11 @@ class StepMeaning:
         """The largest magnitude of a term."""
         found = self.size
         for definition in self.sides:
-            largest = max(map(abs, numbers_of_element(definition, self.apart)))
+            own = [x for x in (definition.element, definition.second) if x]
+            each = [numbers_of_element(definition._replace(element=x), self.apart) for x in own]
+            largest = max(abs(number) for numbers in each for number in numbers)
             for level in definition.levels:
-                largest *= max(scale_integer(code, level) for code in range(1 << level.bits))
+                largest *= _largest_integer(level)
             found *= largest
         return found
 
@@ -247,13 +249,7 @@ class StepMeaning:
     def most_scales(self) -> int:
         """The largest sum of the fields of scales that are numbers."""
         return sum(
-            max(
-                scale_field(code, level)
-                for code in range(1 << level.bits)
-                if isinstance(scale_value(code, level), Fraction)
-            )
-            for definition in self.sides
-            for level in definition.levels
+            _largest_field(level) for definition in self.sides for level in definition.levels
         )
 
     # Codes.
@@ -343,6 +339,25 @@ def scale_integer(code: int, level: exact.Level) -> int:
         normal = code >> level.fraction_bits & (1 << level.exponent_bits) - 1
         return fraction + (bool(normal or level.always_normal) << level.fraction_bits)
     return 1 if isinstance(level, exact.Exponent) else code
+
+
+def _largest_integer(level: exact.Level) -> int:
+    """The largest integer by which a scale multiplies."""
+    if isinstance(level, exact.Real):
+        return (2 << level.fraction_bits) - 1
+    return scale_integer(0 if isinstance(level, exact.Shift) else (1 << level.bits) - 1, level)
+
+
+def _largest_field(level: exact.Level) -> int:
+    """The most that a scale which is a number adds to the exponent."""
+    if isinstance(level, exact.Real):
+        last = (1 << level.fraction_bits + level.exponent_bits) - 1
+        codes = [last, last - 1, last - (1 << level.fraction_bits)]
+    else:
+        codes = [(1 << level.bits) - 1, (1 << level.bits) - 2]
+    return max(
+        scale_field(code, level) for code in codes if isinstance(scale_value(code, level), Fraction)
+    )
 
 
 def _bound(definition: exact.Definition) -> Fraction:

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from axs6.golden.check.exact import formats as exact
 from axs6.golden.check.exact.blocks import scale_value
-from axs6.golden.check.exact.floats import Special, Value
-from axs6.hw.core.layouts import scale_names
 from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.terms import MakeTerms
@@ -28,21 +26,20 @@ from axs6.proof.cases import cases_of, counting
 from axs6.proof.cores import Core, Statement, split
 from axs6.proof.equivalence import compare
 from axs6.proof.items import payload_of
-from axs6.proof.relations import Numbered, Numbers, relation
-from axs6.proof.solver import never
+from axs6.proof.relations import Numbers, relation
 from axs6.proof.step_meaning import (
     StepMeaning,
     numbers_of_element,
     scale_field,
     scale_integer,
 )
+from axs6.proof.step_part import signed
 from axs6.proof.steps import NotShownError
-from axs6.proof.terms_align import SPECIAL, signed
+from axs6.proof.term_places import SIDES, TermPlaces, is_number, is_zero
+from axs6.proof.term_special import SpecialProducts
 
 TRIED = 24
 """Bits of codes and scales of a term, at most, of which all values are tried."""
-
-SIDES = "ab"
 
 
 def terms(
@@ -63,6 +60,7 @@ def terms(
     meaning = StepMeaning(format, block, accumulator, view)
     core = Core([MakeTerms(meaning.align.plan, view)], seconds)
     claims = Terms(meaning, core, seconds)
+    products = SpecialProducts(meaning, core, seconds)
     found: dict[str, Statement] = {}
     if meaning.size == 1:
         claims.check_bits()
@@ -81,93 +79,30 @@ def terms(
         core, claims.show_scales, claims.are_scales
     )
     found["NaN and infinities are those of the products by IEEE 754"] = relation(
-        core, claims.show_special, claims.is_special
+        core, products.show_special, products.is_special
     )
     return found
 
 
-class Terms:
-    """Statements about the terms.
-
-    Args:
-        meaning: of the fields. core: what makes them. seconds: limit of a question.
-    """
-
-    def __init__(self, meaning: StepMeaning, core: Core, seconds: float) -> None:
-        self._meaning, self._core, self._seconds = meaning, core, seconds
-        self._words = Numbered(core)
-        self._count = meaning.lanes // meaning.size
-        plan = meaning.align.plan
-        self._names = [
-            dict(zip(scale_names(form.format)[::-1], form.format.blocked, strict=True))
-            for form in plan.forms
-        ]
-
-    # Where codes and scales are.
-
-    def _scales(self, lane: int) -> list[tuple[exact.Level, str]]:
-        """The scales that a lane's values have, with the names of their numbers."""
-        found = []
-        for side, definition, names in zip(SIDES, self._meaning.sides, self._names, strict=True):
-            for level, name in zip(definition.levels, names, strict=False):
-                assert isinstance(level.group, int)
-                whole = f"{side}.{name}"
-                index = lane // min(level.group, self._meaning.lanes)
-                found.append((level, whole if whole in self._words.inputs else f"{whole}{index}"))
-        return found
-
-    def _factors(self, lane: int) -> list[tuple[exact.Level, str]]:
-        """Those that multiply, and are not exponents alone."""
-        return [x for x in self._scales(lane) if not isinstance(x[0], exact.Exponent)]
-
-    def _lane(self, lane: int) -> list[str]:
-        """Names of the numbers on which the term of a lane depends."""
-        return [f"{side}.codes{lane}" for side in SIDES] + [x for _, x in self._factors(lane)]
-
-    def _bits(self, names: Sequence[str]) -> list[int]:
-        """Literals of numbers, without the signs of scales."""
-        bits = (bit for name in names for bit in self._words.given(name))
-        return [bit for bit in bits if bit not in self._signs]
-
-    def _found(self, name: str) -> list[int]:
-        """Literals of an output, for scales without signs; none if there is no such output."""
-        if name not in self._words.outputs:
-            return []
-        return self._core.graph.cofactor(self._words.found(name), self._signs)
-
-    @cached_property
-    def _signs(self) -> dict[int, int]:
-        """Signs of scales, which are positive."""
-        found = {}
-        for lane in range(self._meaning.lanes):
-            for level, name in self._scales(lane):
-                if isinstance(level, exact.Real) and level.signed:
-                    found[self._words.given(name)[-1]] = FALSE
-        return found
-
-    def _cluster(self, index: int) -> int:
-        """The first lane of a cluster of terms."""
-        clusters = self._meaning.align.plan.clusters
-        return index * self._meaning.lanes // clusters
-
-    # Terms of one lane.
+class Terms(TermPlaces):
+    """Statements about terms and their exponents."""
 
     def check_bits(self) -> None:
         """Refuse terms of whose codes and scales not all values can be tried."""
-        if any(x.second for x in self._meaning.sides):
+        if any(x.second for x in self.meaning.sides):
             raise ValueError("a proof is of lanes with one element, and scales select one of two")
-        bits = sum(self._words.inputs[x].width for x in self._lane(0))
+        bits = sum(self.words.inputs[x].width for x in self.lane_names(0))
         if bits > TRIED:
             raise ValueError(
                 f"a proof tries all codes and scales of a term, of at most {TRIED} bits, and those "
-                f"of {self._meaning.format} have {bits}"
+                f"of {self.meaning.format} have {bits}"
             )
 
     def show_products(self) -> None:
         """Show the terms of all lanes."""
-        graph, first = self._core.graph, self._bits(self._lane(0))
-        for lane in range(self._count):
-            own = self._bits(self._lane(lane))
+        graph, first = self.core.graph, self.bits(self.lane_names(0))
+        for lane in range(self.count):
+            own = self.bits(self.lane_names(lane))
             outputs = self._term_bits(lane)
             if others := graph.leaves(outputs) - {bit >> 1 for bit in own}:
                 raise NotShownError(f"a term depends on {len(others)} bits of other lanes")
@@ -177,35 +112,35 @@ class Terms:
             self._try(lane)
 
     def _term_bits(self, lane: int) -> list[int]:
-        return self._found(f"values{lane}") + self._found(f"codes{lane}")
+        return self.found(f"values{lane}") + self.found(f"codes{lane}")
 
     def _try(self, lane: int) -> None:
-        names = self._lane(lane)
-        bits = self._bits(names)
+        names = self.lane_names(lane)
+        bits = self.bits(names)
         cases = counting(bits)
-        value = self._tried(self._found(f"values{lane}"), cases, len(bits))
-        value = self._numbers(value, self._words.outputs[f"values{lane}"].width)
-        code = self._tried(self._found(f"codes{lane}"), cases, len(bits))
+        value = self._tried(self.found(f"values{lane}"), cases, len(bits))
+        value = self._numbers(value, self.words.outputs[f"values{lane}"].width)
+        code = self._tried(self.found(f"codes{lane}"), cases, len(bits))
         wanted, fields, valid = self._expected(names, lane)
         wrong = valid & ((value != wanted) | (code != fields))
         if wrong.any():
             case = int(np.argmax(wrong))
             payload, place = 0, 0
             for each in names:
-                width = len(self._bits([each]))
-                payload |= (case >> place & (1 << width) - 1) << self._words.inputs[each].offset
+                width = len(self.bits([each]))
+                payload |= (case >> place & (1 << width) - 1) << self.words.inputs[each].offset
                 place += width
             raise NotShownError(f"the term of lane {lane} is wrong", payload)
 
     def _tried(self, bits: Sequence[int], cases: Any, count: int) -> NDArray[np.int64]:
         found = np.zeros(1 << count, np.int64)
-        for place, word in enumerate(self._core.graph.values(bits, cases)):
+        for place, word in enumerate(self.core.graph.values(bits, cases)):
             found |= cases_of(word, count).astype(np.int64) << place
         return found
 
     def _numbers(self, value: NDArray[np.int64], width: int) -> NDArray[np.int64]:
         """Terms from their bits."""
-        if not self._meaning.toward_zero:
+        if not self.meaning.toward_zero:
             return value - (value >> width - 1 << width)
         magnitude = value & (1 << width - 1) - 1
         return np.where(value >> width - 1, -magnitude, magnitude)
@@ -214,8 +149,8 @@ class Terms:
         self, names: Sequence[str], lane: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Terms, their codes, and of which something is said, for all values of the numbers."""
-        kinds: list[exact.Level | int] = [0, 1, *(level for level, _ in self._factors(lane))]
-        shape = [1 << len(self._bits([name])) for name in names]
+        kinds: list[exact.Level | int] = [0, 1, *(level for level, _ in self.factors(lane))]
+        shape = [1 << len(self.bits([name])) for name in names]
         value = np.ones(1, np.int64)
         fields, valid = np.zeros(1, np.int64), np.ones(1, np.bool_)
         for kind, size in zip(kinds, shape, strict=True):
@@ -224,31 +159,31 @@ class Terms:
             value = np.outer(each.astype(np.int64), value).ravel()
             fields = np.add.outer(field.astype(np.int64), fields).ravel()
             valid = np.logical_and.outer(good.astype(np.bool_), valid).ravel()
-        if self._meaning.toward_zero:
+        if self.meaning.toward_zero:
             fields = np.where(value != 0, fields + 1, 0)
         return value, fields, valid
 
     def _table(self, kind: exact.Level | int, code: int) -> tuple[int, int, bool]:
         """Integer, exponent field, and whether it is a number, of an element or a scale."""
-        meaning = self._meaning
+        meaning = self.meaning
         if isinstance(kind, int):
             definition = meaning.sides[kind]
             element, apart = definition.element, meaning.apart and definition.floating
             field = element.fields[code] - min(element.fields) if apart else 0
-            number = isinstance(element.values[code], Fraction) or _is_zero(element.values[code])
+            number = isinstance(element.values[code], Fraction) or is_zero(element.values[code])
             return self._integers[kind][code], field, number
         value = scale_value(code, kind)
         return scale_integer(code, kind), 0, isinstance(value, Fraction) and value >= 0
 
     @cached_property
     def _integers(self) -> list[list[int]]:
-        return [numbers_of_element(x, self._meaning.apart) for x in self._meaning.sides]
+        return [numbers_of_element(x, self.meaning.apart) for x in self.meaning.sides]
 
     # Terms of several lanes.
 
     def check_cores(self) -> None:
         """Refuse terms that are no sums of block dot products."""
-        shape = self._meaning.align.plan.core
+        shape = self.meaning.align.plan.core
         if shape is None:
             raise ValueError("a proof is of lanes with one element, and scales select one of two")
         check_shape(shape, self.block_core.inputs)
@@ -256,42 +191,42 @@ class Terms:
     @cached_property
     def block_core(self) -> Core:
         """The block dot product of which terms are made."""
-        shape = self._meaning.align.plan.core
+        shape = self.meaning.align.plan.core
         assert shape is not None
-        return Core(block_dot_steps(shape), self._seconds)
+        return Core(block_dot_steps(shape), self.seconds)
 
     def show_block(self) -> None:
         """Show what it is."""
-        shape, core = self._meaning.align.plan.core, self.block_core
+        shape, core = self.meaning.align.plan.core, self.block_core
         assert shape is not None
-        proof = BlockDotProof(core.graph, shape, core.inputs, core.outputs, self._seconds)
+        proof = BlockDotProof(core.graph, shape, core.inputs, core.outputs, self.seconds)
         for step in proof.steps().values():
             step()
 
     def show_sums(self) -> None:
         """Show that terms are sums of block dot products, as signs and magnitudes."""
-        graph = Graph(self._core.graph.inputs)
-        for index in range(self._count):
+        graph = Graph(self.core.graph.inputs)
+        for index in range(self.count):
             number = self._sum(graph, index)
             wanted = self._as_term(graph, number)
             some = graph.any(self._some(graph, index, number))
             name = f"codes{index}"
             outputs = {f"v{k}": bit for k, bit in enumerate(wanted)}
-            given = {f"v{k}": bit for k, bit in enumerate(self._words.found(f"values{index}"))}
-            if self._meaning.toward_zero:
+            given = {f"v{k}": bit for k, bit in enumerate(self.words.found(f"values{index}"))}
+            if self.meaning.toward_zero:
                 outputs["c"] = some
-                (given["c"],) = self._words.found(name)
-            elif name in self._words.outputs:
+                (given["c"],) = self.words.found(name)
+            elif name in self.words.outputs:
                 raise NotShownError("terms under the exponents of scales have codes")
-            own, other = self._core.graph.with_outputs(given), graph.with_outputs(outputs)
-            found = compare(own, other, seconds=self._seconds)
+            own, other = self.core.graph.with_outputs(given), graph.with_outputs(outputs)
+            found = compare(own, other, seconds=self.seconds)
             if not found.equal:
                 wrong = None if found.equal is None else payload_of(found.inputs)
                 raise NotShownError(f"it is not shown ({found.by})", wrong)
 
     def _sum(self, graph: Graph, index: int) -> list[int]:
         """Bits of the sum of the block dot products of a term."""
-        meaning, shape = self._meaning, self._meaning.align.plan.core
+        meaning, shape = self.meaning, self.meaning.align.plan.core
         assert shape is not None
         width = meaning.align.plan.magnitude_bits + 1
         total = [FALSE] * width
@@ -314,7 +249,7 @@ class Terms:
             return self._in(graph, [f"{side}.codes{lane}" for lane in lanes])
         if name.startswith("exponent"):
             return [FALSE] * field.width * field.count
-        shape = self._meaning.align.plan.core
+        shape = self.meaning.align.plan.core
         assert shape is not None
         names = [
             dict(self._by_field(lane))[field.name.rstrip("s")]
@@ -324,10 +259,10 @@ class Terms:
 
     def _by_field(self, lane: int) -> list[tuple[str, str]]:
         """Names of a lane's scales by those of fields, without numbers."""
-        return [(x.rstrip("0123456789").rstrip("s"), x) for _, x in self._scales(lane)]
+        return [(x.rstrip("0123456789").rstrip("s"), x) for _, x in self.scales(lane)]
 
     def _in(self, graph: Graph, names: Sequence[str]) -> list[int]:
-        fields = (self._words.inputs[name] for name in names)
+        fields = (self.words.inputs[name] for name in names)
         return [
             graph.inputs[f"i_payload[{field.offset + k}]"]
             for field in fields
@@ -336,7 +271,7 @@ class Terms:
 
     def _as_term(self, graph: Graph, number: Sequence[int]) -> list[int]:
         """A number as a term is written."""
-        if not self._meaning.toward_zero:
+        if not self.meaning.toward_zero:
             return [*number]
         *bits, sign = number
         turned = [graph.unlike(bit, sign) for bit in bits]
@@ -344,17 +279,17 @@ class Terms:
 
     def _some(self, graph: Graph, index: int, number: Sequence[int]) -> list[int]:
         """Literals of which one is 1 if a term counts."""
-        if self._meaning.defined.joined == 1:
+        if self.meaning.defined.joined == 1:
             return [*number]
         found = []
-        for lane in range(index * self._meaning.size, (index + 1) * self._meaning.size):
+        for lane in range(index * self.meaning.size, (index + 1) * self.meaning.size):
             zeros = []
-            for side, definition in enumerate(self._meaning.sides):
+            for side, definition in enumerate(self.meaning.sides):
                 bits = self._in(graph, [f"{SIDES[side]}.codes{lane}"])
-                zeros.append(graph.look_up(bits, [_is_zero(x) for x in definition.element.values]))
-            for level, name in self._factors(lane):
+                zeros.append(graph.look_up(bits, [is_zero(x) for x in definition.element.values]))
+            for level, name in self.factors(lane):
                 bits = self._in(graph, [name])
-                table = [_is_zero(scale_value(x, level)) for x in range(1 << len(bits))]
+                table = [is_zero(scale_value(x, level)) for x in range(1 << len(bits))]
                 zeros.append(graph.look_up(bits, table))
             found.append(graph.any(zeros) ^ 1)
         return found
@@ -363,16 +298,16 @@ class Terms:
 
     def show_scales(self) -> None:
         """Show the sum of the exponent fields of each cluster of terms."""
-        meaning, plan = self._meaning, self._meaning.align.plan
+        meaning, plan = self.meaning, self.meaning.align.plan
         span = meaning.lanes // plan.clusters
         for index in range(plan.clusters):
-            first = self._cluster(index)
+            first = self.cluster(index)
             names = self._exponents(first)
             if any(self._exponents(lane) != names for lane in range(first, first + span)):
                 raise NotShownError("terms of a cluster have scales of their own")
-            bits = self._bits([name for _, name in names])
-            output = self._found(f"scales{index}")
-            if others := self._core.graph.leaves(output) - {bit >> 1 for bit in bits}:
+            bits = self.bits([name for _, name in names])
+            output = self.found(f"scales{index}")
+            if others := self.core.graph.leaves(output) - {bit >> 1 for bit in bits}:
                 raise NotShownError(f"an exponent depends on {len(others)} other bits")
             if not bits:
                 continue
@@ -380,9 +315,9 @@ class Terms:
                 raise NotShownError(f"scales of {len(bits)} bits are too many to try all")
             fields, valid = np.zeros(1, np.int64), np.ones(1, np.bool_)
             for level, name in names:
-                codes = range(1 << len(self._bits([name])))
+                codes = range(1 << len(self.bits([name])))
                 each = np.array([scale_field(code, level) for code in codes])
-                good = np.array([_number(scale_value(code, level)) for code in codes])
+                good = np.array([is_number(scale_value(code, level)) for code in codes])
                 fields = np.add.outer(each, fields).ravel()
                 valid = np.logical_and.outer(good, valid).ravel()
             wrong = valid & (self._tried(output, counting(bits), len(bits)) != fields)
@@ -390,76 +325,25 @@ class Terms:
                 raise NotShownError("exponents of scales are not added")
 
     def _exponents(self, lane: int) -> list[tuple[exact.Level, str]]:
-        return [x for x in self._scales(lane) if isinstance(x[0], exact.Exponent | exact.Real)]
-
-    def show_special(self) -> None:
-        """Show what is special from tables of codes and scales."""
-        graph = self._core.graph
-        nan, plus, minus = [], [], []
-        for lane in range(self._meaning.lanes):
-            kinds = [self._kinds(side, lane) for side in range(2)]
-            nan += [kind["nan"] for kind in kinds]
-            for one, other in (kinds, kinds[::-1]):
-                nan.append(graph.both(one["infinite"], other["zero"]))
-            sign = graph.unlike(*(kind["minus"] for kind in kinds))
-            infinite = graph.any([kind["infinite"] for kind in kinds])
-            plus.append(graph.both(infinite, sign ^ 1))
-            minus.append(graph.both(infinite, sign))
-        either = [graph.any(plus), graph.any(minus)]
-        is_nan = graph.any([*nan, graph.both(*either)])
-        is_number = graph.any([is_nan, *either]) ^ 1
-        found = {x: (*self._found(x), FALSE)[0] for x in SPECIAL}
-        wrong = [
-            graph.unlike(found["nan"], is_nan),
-            graph.both(is_nan ^ 1, graph.unlike(found["infinite"], graph.any(either))),
-            graph.both(
-                graph.both(is_nan ^ 1, is_number ^ 1), graph.unlike(found["negative"], either[1])
-            ),
-        ]
-        (all_wrong,) = graph.cofactor([graph.any(wrong)], self._signs)
-        if not never(graph, all_wrong, self._seconds):
-            raise NotShownError("what is special is not shown to be what the definition says")
-
-    def _kinds(self, side: int, lane: int) -> dict[str, int]:
-        """Whether a value is NaN, infinite, 0, or has a minus sign."""
-        graph = self._core.graph
-        values = self._meaning.sides[side].element.values
-        bits = self._words.given(f"{SIDES[side]}.codes{lane}")
-        infinite = graph.look_up(bits, [_is_infinite(x) for x in values])
-        nan = [graph.look_up(bits, [x is Special.NAN for x in values])]
-        zero = [graph.look_up(bits, [_is_zero(x) for x in values])]
-        for level, name in self._scales(lane):
-            if name.startswith(SIDES[side]):
-                scale = self._words.given(name)
-                table = [scale_value(code, level) for code in range(1 << len(scale))]
-                nan.append(graph.look_up(scale, [x is Special.NAN for x in table]))
-                zero.append(graph.look_up(scale, [_is_zero(x) for x in table]))
-        nan += [graph.both(infinite, each) for each in zero]
-        minus = graph.look_up(bits, [_is_minus(x) for x in values])
-        return {
-            "nan": graph.any(nan),
-            "infinite": infinite,
-            "zero": graph.any(zero),
-            "minus": minus,
-        }
+        return [x for x in self.scales(lane) if isinstance(x[0], exact.Exponent | exact.Real)]
 
     # The same for numbers.
 
     def are_terms(self, given: Numbers, found: Numbers) -> bool:
         """Whether terms are right."""
-        meaning, gated = self._meaning, self._meaning.toward_zero
-        for index in range(self._count):
+        meaning, gated = self.meaning, self.meaning.toward_zero
+        for index in range(self.count):
             total, fields, some = 0, 0, False
             for lane in range(index * meaning.size, (index + 1) * meaning.size):
-                kinds: list[exact.Level | int] = [0, 1, *(x for x, _ in self._factors(lane))]
-                names = self._lane(lane)
+                kinds: list[exact.Level | int] = [0, 1, *(x for x, _ in self.factors(lane))]
+                names = self.lane_names(lane)
                 tables = [self._table(x, given[y]) for x, y in zip(kinds, names, strict=True)]
                 if not all(good for _, _, good in tables):
                     return True
                 product = int(np.prod([x for x, _, _ in tables], dtype=object))
                 total, fields = total + product, sum(field for _, field, _ in tables)
                 some = some or product != 0
-            width = self._words.outputs[f"values{index}"].width
+            width = self.words.outputs[f"values{index}"].width
             bits = found[f"values{index}"]
             number = signed(bits, width)
             if gated:
@@ -473,56 +357,10 @@ class Terms:
 
     def are_scales(self, given: Numbers, found: Numbers) -> bool:
         """Whether exponents of scales are right."""
-        for index in range(self._meaning.align.plan.clusters):
-            names = self._exponents(self._cluster(index))
-            if all(_number(scale_value(given[x], level)) for level, x in names):
+        for index in range(self.meaning.align.plan.clusters):
+            names = self._exponents(self.cluster(index))
+            if all(is_number(scale_value(given[x], level)) for level, x in names):
                 total = sum(scale_field(given[x], level) for level, x in names)
                 if found.get(f"scales{index}", 0) != total:
                     return False
         return True
-
-    def is_special(self, given: Numbers, found: Numbers) -> bool:
-        """Whether what is special is right."""
-        nan, signs = False, set()
-        scales = {x for lane in range(self._meaning.lanes) for x in self._scales(lane)}
-        if any(
-            isinstance(x, exact.Real) and x.signed and given[y] >> x.bits - 1 for x, y in scales
-        ):
-            return True
-        for lane in range(self._meaning.lanes):
-            values = []
-            for side, definition in enumerate(self._meaning.sides):
-                value = definition.element.values[given[f"{SIDES[side]}.codes{lane}"]]
-                own = [x for x in self._scales(lane) if x[1].startswith(SIDES[side])]
-                factors = [scale_value(given[name], level) for level, name in own]
-                bad = _is_infinite(value) and any(map(_is_zero, factors))
-                nan |= value is Special.NAN or Special.NAN in factors or bad
-                zero = _is_zero(value) or any(map(_is_zero, factors))
-                values.append((_is_infinite(value), zero, _is_minus(value)))
-            (x, x_zero, x_minus), (y, y_zero, y_minus) = values
-            nan |= (x and y_zero) or (y and x_zero)
-            if x or y:
-                signs.add(x_minus != y_minus)
-        nan |= len(signs) == 2
-        if nan or found.get("nan", 0):
-            return bool(found.get("nan", 0)) == nan
-        infinite = bool(found.get("infinite", 0))
-        return infinite == bool(signs) and (not signs or bool(found["negative"]) in signs)
-
-
-def _number(value: Value) -> bool:
-    return isinstance(value, Fraction) and value >= 0
-
-
-def _is_zero(value: Value) -> bool:
-    return value is Special.NEGATIVE_ZERO or value == 0
-
-
-def _is_infinite(value: Value) -> bool:
-    return value in (Special.INFINITY, Special.NEGATIVE_INFINITY)
-
-
-def _is_minus(value: Value) -> bool:
-    if isinstance(value, Fraction):
-        return value < 0
-    return value in (Special.NEGATIVE_INFINITY, Special.NEGATIVE_ZERO)

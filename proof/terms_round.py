@@ -17,7 +17,8 @@ from axs6.proof.cores import Core, Statement
 from axs6.proof.relations import Numbered, Numbers, constant, defined, extended, place, relation
 from axs6.proof.rounding import PLACE, rounding
 from axs6.proof.step_meaning import StepMeaning
-from axs6.proof.terms_align import is_multiple, multiple, signed, steps_of
+from axs6.proof.step_part import is_multiple, multiple, signed
+from axs6.proof.terms_align import steps_of
 
 
 def rounded_sum(

@@ -12,7 +12,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.dot import align, fused
 from axs6.hw.fp32 import normalise
 from axs6.hw.fp32.common import limited
-from axs6.proof import terms_align
+from axs6.proof import terms_align, terms_round
 from axs6.proof.components import ComponentProof
 from axs6.proof.prove import Claim, Outcome
 from axs6.proof.step_meaning import StepMeaning, exact_accumulator
@@ -204,7 +204,7 @@ def refuted(
         return groups
 
     monkeypatch.setattr(terms_align, "steps_of", changed)
-    monkeypatch.setattr("axs6.proof.terms_round.steps_of", changed)
+    monkeypatch.setattr(terms_round, "steps_of", changed)
     (claim,) = claims(name, parameters, only)
     assert any(isinstance(x, FaultyStep) for group in found[0] for x in group)
     assert claim.outcome is Outcome.REFUTED, claim
