@@ -5,7 +5,7 @@ from axs6.proof.rounding import PLACE
 from axs6.proof.step_part import SPECIAL, TermPart, is_multiple, kept, multiple, own_of
 
 
-class Distances(TermPart):
+class TermDistances(TermPart):
     """The largest exponent of terms, and their distances to it."""
 
     def _cluster(self, term: int) -> int:
@@ -96,7 +96,7 @@ class Distances(TermPart):
         return found
 
 
-class Joined(TermPart):
+class JoinedTotal(TermPart):
     """The accumulator among the terms."""
 
     prefix = "term."

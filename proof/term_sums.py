@@ -7,7 +7,7 @@ from axs6.proof.step_part import SPECIAL, TermPart, aligned_number, inverted, ke
 from axs6.proof.steps import NotShownError
 
 
-class Cut(TermPart):
+class CutTerms(TermPart):
     """What is left of each term, and of the accumulator, on the largest exponent."""
 
     def show(self) -> None:
@@ -90,7 +90,7 @@ class Cut(TermPart):
         return aligned_number(found[name], self.words.outputs[name].width, self._inverted) == cut
 
 
-class Added(TermPart):
+class AddedTerms(TermPart):
     """The sum of what is aligned."""
 
     def show(self) -> None:

@@ -18,8 +18,8 @@ from axs6.hw.fp32.normalise import normalising_steps
 from axs6.proof.cores import Core, Statement
 from axs6.proof.relations import relation
 from axs6.proof.step_meaning import StepMeaning
-from axs6.proof.term_distances import Distances, Joined
-from axs6.proof.term_sums import Added, Cut
+from axs6.proof.term_distances import JoinedTotal, TermDistances
+from axs6.proof.term_sums import AddedTerms, CutTerms
 
 
 def steps_of(meaning: StepMeaning) -> list[list[Step]]:
@@ -58,7 +58,7 @@ def alignment(
     assert shift is not None
     assert added is not None
     found: dict[str, Statement] = {}
-    claims = Distances(meaning, first, seconds)
+    claims = TermDistances(meaning, first, seconds)
     found["the largest exponent of a step is that of its terms that count, or the least"] = (
         relation(first, claims.show_largest, claims.is_largest)
     )
@@ -66,18 +66,18 @@ def alignment(
         first, claims.show_distances, claims.are_distances
     )
     if joined is not None:
-        both = Joined(meaning, joined, seconds)
+        both = JoinedTotal(meaning, joined, seconds)
         found["the accumulator and the terms have their distances to the larger exponent"] = (
             relation(joined, both.show, both.holds)
         )
         found["NaN and infinities are those of terms and accumulator by IEEE 754"] = relation(
             joined, both.show_special, both.is_special
         )
-    cut = Cut(meaning, shift, seconds)
+    cut = CutTerms(meaning, shift, seconds)
     toward = "zero" if meaning.toward_zero else "minus infinity"
     found[f"everything below {meaning.fraction} bits is dropped toward {toward}"] = relation(
         shift, cut.show, cut.holds
     )
-    total = Added(meaning, added)
+    total = AddedTerms(meaning, added)
     found["the sum is that of all that is aligned"] = relation(added, total.show, total.holds)
     return found

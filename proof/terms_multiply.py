@@ -59,7 +59,7 @@ def terms(
     """
     meaning = StepMeaning(format, block, accumulator, view)
     core = Core([MakeTerms(meaning.align.plan, view)], seconds)
-    claims = Terms(meaning, core, seconds)
+    claims = TermProducts(meaning, core, seconds)
     products = SpecialProducts(meaning, core, seconds)
     found: dict[str, Statement] = {}
     if meaning.size == 1:
@@ -84,7 +84,7 @@ def terms(
     return found
 
 
-class Terms(TermPlaces):
+class TermProducts(TermPlaces):
     """Statements about terms and their exponents."""
 
     def check_bits(self) -> None:

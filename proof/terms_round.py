@@ -1,6 +1,6 @@
 """Aligned sums normalised and rounded to the accumulator's format, for all inputs.
 
-A sum S under the exponent T is S * 2^(T - f). Rounded to nearest, it lies between the midpoints
+A sum S under the exponent T is S * 2^(T - f). RoundedSum to nearest, it lies between the midpoints
 beside its pattern (`axs6.proof.rounding`); toward zero, between its pattern and the next one, where
 that of infinity is in the place of 2^(emax + 1). Nothing is normalised in either relation.
 
@@ -40,7 +40,7 @@ def rounded_sum(
     if meaning.defined.total_fraction is not None:
         raise ValueError(f"{accumulator} aligns twice, and this is about one alignment")
     core = Core(steps_of(meaning)[-1], seconds)
-    claims = Rounded(meaning, core, seconds)
+    claims = RoundedSum(meaning, core, seconds)
     to = "toward zero" if meaning.defined.output.toward_zero else "to nearest, ties to even"
     found: dict[str, Statement] = {
         f"every sum and exponent is rounded once {to}, and too large ones are infinite": relation(
@@ -54,7 +54,7 @@ def rounded_sum(
     return found
 
 
-class Rounded:
+class RoundedSum:
     """Statements about the rounding.
 
     Args:
