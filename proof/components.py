@@ -16,6 +16,7 @@ from axs6.proof.prove import RANDOM_ITEMS, Claim, Outcome, UnitProof
 from axs6.proof.quotient import quotient
 from axs6.proof.steps import NotShownError
 from axs6.proof.terms_align import alignment
+from axs6.proof.terms_join import joined_sum
 from axs6.proof.terms_multiply import terms
 from axs6.proof.terms_round import rounded_sum
 
@@ -26,6 +27,7 @@ COMPONENTS: Mapping[str, Callable[..., Mapping[str, Statement]]] = {
     "fp32_multiply": multiplication,
     "fp32_quotient": quotient,
     "terms_align": alignment,
+    "terms_join": joined_sum,
     "terms_multiply": terms,
     "terms_round": rounded_sum,
 }

@@ -26,6 +26,7 @@ from axs6.proof.relations import Numbered, Numbers, constant, relation
 from axs6.proof.step_meaning import StepMeaning
 from axs6.proof.steps import NotShownError, Proof, Steps, Subject
 from axs6.proof.terms_align import alignment
+from axs6.proof.terms_join import joined_sum
 from axs6.proof.terms_multiply import terms
 from axs6.proof.terms_round import rounded_sum
 
@@ -65,10 +66,10 @@ class TermDotProof(DotProof):
         self._of = {name: settings[name] for name in names}
         self._meaning = meaning = StepMeaning(**self._of)
         defined = meaning.defined
-        if defined.total_fraction is not None or defined.promote or defined.wide:
+        if defined.promote or defined.wide:
             raise ValueError(
-                "a proof of a dot product needs an accumulator whose terms and total are aligned "
-                f"once, or added in FP32, not {settings['accumulator']}"
+                "a proof of a dot product needs an accumulator that is rounded in each step, and "
+                f"not promoted, not {settings['accumulator']}"
             )
         if not defined.fused and defined.output != Output():
             raise ValueError(
@@ -86,6 +87,8 @@ class TermDotProof(DotProof):
             "alignment": alignment(self._seconds, **self._of),
             "rounding": rounded_sum(self._seconds, **self._of),
         }
+        if self._meaning.defined.total_fraction is not None:
+            found["second alignment"] = joined_sum(self._seconds, **self._of)
         if not self._meaning.defined.fused:
             found["addition"] = addition(self._seconds)
         if self._meaning.output != FP32:
@@ -146,25 +149,63 @@ class TermDotProof(DotProof):
             pairs.append((self._held_next("outer"), self._item("outer")))
         self._show(self._taken, pairs)
 
+    @cached_property
+    def _merged(self) -> Merged:
+        return Merged(self._graph)
+
+    def _through(self, core: Core, given: Fields) -> Fields:
+        """What a part gives, in literals of the design wherever one is equal."""
+        found = self._merged.put(core.through(self._graph, given))
+        return split(found, core.outputs)
+
     def _after(self, before: Sequence[int]) -> list[int]:
-        """The total after an item, from literals of the design wherever one is equal."""
-        merged = Merged(self._graph)
-
-        def through(core: Core, given: Mapping[str, Sequence[int]]) -> Fields:
-            found = merged.put(core.through(self._graph, given))
-            return split(found, core.outputs)
-
+        """The total after an item."""
         made = self._cores_of("terms")[-1]
-        distances, *aligning = self._cores_of("alignment")
-        fields = through(made, {field.name: self._item(field.name) for field in made.inputs})
-        fields = through(distances, fields)
-        if self._meaning.defined.fused:
-            fields = {"total": before, **{f"term.{name}": bits for name, bits in fields.items()}}
-        for core in (*aligning, *self._cores_of("rounding")):
-            fields = through(core, fields)
+        fields = self._through(made, {field.name: self._item(field.name) for field in made.inputs})
+        if self._meaning.defined.total_fraction is not None:
+            fields = self._joined(fields, before)
+        else:
+            distances, *aligning = self._cores_of("alignment")
+            fields = self._through(distances, fields)
+            if self._meaning.defined.fused:
+                fields = with_total(before, fields)
+            for core in aligning:
+                fields = self._through(core, fields)
+        for core in self._cores_of("rounding"):
+            fields = self._through(core, fields)
         for core in self._cores_of("addition"):
-            fields = through(core, {"a": before, "b": fields["value"]})
+            fields = self._through(core, {"a": before, "b": fields["value"]})
         return [*fields["value"]]
+
+    def _joined(self, fields: Fields, before: Sequence[int]) -> Fields:
+        """The sum of the terms of all groups, and of the total."""
+        *first, groups, compares, shifts, adds = self._cores_of("second alignment")
+        for core in first:
+            fields = self._through(core, fields)
+        found: dict[str, Sequence[int]] = {}
+        for group in range(self._meaning.defined.groups):
+            own = self._of_group(fields, group)
+            for core in self._cores_of("alignment"):
+                own = self._through(core, own)
+            found |= {f"{group}.{name}": bits for name, bits in own.items()}
+        fields = with_total(before, self._through(groups, found))
+        for core in (compares, shifts, adds):
+            fields = self._through(core, fields)
+        return fields
+
+    def _of_group(self, fields: Fields, group: int) -> Fields:
+        """Every so many terms, and what is of all of them."""
+        distances = self._cores_of("alignment")[0]
+        groups = self._meaning.defined.groups
+        found = {}
+        for field in distances.inputs:
+            bits, width = fields[field.name], field.width
+            if field.name in ("values", "codes"):
+                each = range(group * width, len(bits), groups * width)
+                found[field.name] = [bit for at in each for bit in bits[at : at + width]]
+            else:
+                found[field.name] = [*bits]
+        return found
 
     def _show_result(self) -> None:
         graph, (_, _, result) = self._graph, self._state
@@ -178,6 +219,11 @@ class TermDotProof(DotProof):
         given = self._bits(graph.outputs, "o_payload", self._result)
         self._show(TRUE, [([graph.outputs["o_valid[0]"]], [result])])
         self._show(result, [(given, value)])
+
+
+def with_total(total: Sequence[int], term: Fields) -> Fields:
+    """A total beside what a step adds to it."""
+    return {"total": total, **{f"term.{name}": bits for name, bits in term.items()}}
 
 
 def number(name: str) -> tuple[str, int]:

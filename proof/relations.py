@@ -46,7 +46,7 @@ def numbers(fields: Sequence[Field]) -> list[Field]:
     return [
         replace(
             field,
-            name=f"{field.name}{k}" if field.shape else field.name,
+            name=_letters(f"{field.name}{k}" if field.shape else field.name),
             offset=field.offset + k * field.width,
             shape=(),
         )
@@ -54,6 +54,11 @@ def numbers(fields: Sequence[Field]) -> list[Field]:
         for k in range(field.count)
         if field.width
     ]
+
+
+def _letters(name: str) -> str:
+    """A name that begins with a letter: that of part k of an array of layouts with `gk`."""
+    return f"g{name}" if name[0].isdigit() else name
 
 
 def values_of(payload: int, fields: Sequence[Field]) -> dict[str, int]:

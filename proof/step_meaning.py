@@ -263,7 +263,7 @@ class StepMeaning:
         least = [self.term_code]
         if self.defined.fused:
             smallest = 1 - self.output.bias
-            if self.toward_zero:
+            if self.toward_zero and self.defined.total_fraction is None:
                 smallest = max(smallest, self.least_unit)
             least.append(smallest - self.base)
         if min(least) < 1:

@@ -14,6 +14,7 @@ from axs6.hw.core.pipeline import Step
 from axs6.hw.dot.align import AlignTerms, distance_steps
 from axs6.hw.dot.aligned_sum import sum_steps
 from axs6.hw.dot.fused import fused_steps
+from axs6.hw.dot.joined import JoinPlan, joining_steps
 from axs6.hw.fp32.normalise import normalising_steps
 from axs6.proof.cores import Core, Statement
 from axs6.proof.relations import relation
@@ -24,8 +25,14 @@ from axs6.proof.term_sums import AddedTerms, CutTerms
 
 def steps_of(meaning: StepMeaning) -> list[list[Step]]:
     """The generator's steps by the statement about them: distances, those with the accumulator,
-    shifts, the sum, and its rounding."""
+    shifts, the sum, and its rounding. With a second alignment, those of a group of terms."""
     align, view = meaning.align, meaning.view
+    if meaning.defined.total_fraction is not None:
+        join = JoinPlan(align)
+        rounds = joining_steps(join, skips=False)[3:]
+        align = join.group
+        first, shifts = distance_steps(align), AlignTerms(align, view)
+        return [first, [], [shifts], sum_steps(align, view), rounds]
     if align.fused:
         loop = fused_steps(align, view)
         last = len(loop) - len(normalising_steps(align.wide))
@@ -48,11 +55,9 @@ def alignment(
         seconds: limit of each question. format, block, accumulator, view: as of a dot product.
 
     Raises:
-        ValueError: as of `StepMeaning`, or the sum is aligned with the accumulator afterwards.
+        ValueError: as of `StepMeaning`.
     """
     meaning = StepMeaning(format, block, accumulator, view)
-    if meaning.defined.total_fraction is not None:
-        raise ValueError(f"{accumulator} aligns twice, and this is about one alignment")
     first, joined, shift, added, _ = (Core(x, seconds) if x else None for x in steps_of(meaning))
     assert first is not None
     assert shift is not None

@@ -8,6 +8,7 @@ Source: docs/format.md, "Other accumulators".
 """
 
 from fractions import Fraction
+from math import floor
 
 from axs6.golden.check.exact.accumulator import Output
 from axs6.golden.check.exact.floats import Format, floor_log2, power
@@ -34,11 +35,9 @@ def rounded_sum(
         seconds: limit of each question. format, block, accumulator, view: as of a dot product.
 
     Raises:
-        ValueError: as of `StepMeaning`, or the sum is aligned with the accumulator afterwards.
+        ValueError: as of `StepMeaning`.
     """
     meaning = StepMeaning(format, block, accumulator, view)
-    if meaning.defined.total_fraction is not None:
-        raise ValueError(f"{accumulator} aligns twice, and this is about one alignment")
     core = Core(steps_of(meaning)[-1], seconds)
     claims = RoundedSum(meaning, core, seconds)
     to = "toward zero" if meaning.defined.output.toward_zero else "to nearest, ties to even"
@@ -47,7 +46,7 @@ def rounded_sum(
             core, claims.show, claims.holds
         )
     }
-    if meaning.defined.fused:
+    if meaning.defined.fused and meaning.defined.total_fraction is None:
         found["totals stay multiples of the last bit that any step keeps"] = relation(
             core, claims.show_multiple, claims.stays_multiple
         )
@@ -69,7 +68,8 @@ class RoundedSum:
     @property
     def _place(self) -> int:
         """Exponent of a unit of a sum under the code 0."""
-        return self._meaning.base - self._meaning.fraction
+        own = self._meaning.defined.total_fraction
+        return self._meaning.base - (self._meaning.fraction if own is None else own + 1)
 
     @property
     def _definitions(self) -> str:
@@ -82,7 +82,8 @@ class RoundedSum:
             ("code", place(), words.wide("top")),
             ("zero", "Bool", f"(= total {constant(0, bits)})"),
             ("below", "Bool", f"(bvslt total {constant(0, bits)})"),
-            ("magnitude", place(bits), "(ite below (bvneg total) total)"),
+            *self._kept_lines,
+            ("magnitude", place(bits + 1), "(ite below (bvneg kept) kept)"),
             (
                 "given",
                 "Bool",
@@ -94,7 +95,32 @@ class RoundedSum:
             ("minus", "Bool", f"(= ((_ extract {width - 1} {width - 1}) new_value) #b1)"),
         )
         relation = toward_zero if output.toward_zero else nearest
-        return lines + relation(bits, dtype)
+        return lines + relation(bits + 1, dtype)
+
+    @property
+    def _kept_lines(self) -> list[tuple[str, str, str]]:
+        """Definition of `kept`: what is rounded of the total, with a bit more."""
+        own, bits = self._meaning.defined.total_fraction, self._bits
+        wide = "((_ sign_extend 1) total)"
+        if own is None:
+            return [("kept", place(bits + 1), wide)]
+        size = "(ite below (bvneg total) total)"
+        leading = constant(0)
+        for at in range(bits):
+            leading = f"(ite (= ((_ extract {at} {at}) size) #b1) {constant(at)} {leading})"
+        emin = constant(1 - self._meaning.output.bias)
+        shift = "(ite (bvslt low #x0000) #x0000 (ite (bvsgt low " + constant(bits) + ") "
+        shift += f"{constant(bits)} low))"
+        by = f"((_ zero_extend {bits + 1 - PLACE}) held)"
+        return [
+            ("size", place(bits), size),
+            ("leading", place(), leading),
+            ("least", place(), f"(bvsub {emin} (bvadd code {constant(self._place)}))"),
+            ("high", place(), "(ite (bvsgt least leading) least leading)"),
+            ("low", place(), f"(bvsub high {constant(own)})"),
+            ("held", place(), shift),
+            ("kept", place(bits + 1), f"(bvshl (bvashr {wide} {by}) {by})"),
+        ]
 
     @property
     def _right(self) -> str:
@@ -143,7 +169,11 @@ class RoundedSum:
         possible = top <= self._meaning.most and (top >= 1 or not total)
         if not possible or total == -1 << self._bits - 1:
             return None
-        return total * power(top + self._place)
+        exact, own = total * power(top + self._place), self._meaning.defined.total_fraction
+        if own is None or not total:
+            return exact
+        least = max(floor_log2(abs(exact)), 1 - self._meaning.output.bias)
+        return floor(exact / power(least - own)) * power(least - own)
 
     def show_multiple(self) -> None:
         """Show that a sum of such multiples becomes one."""

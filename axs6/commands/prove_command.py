@@ -37,7 +37,7 @@ def run(
         typer.Argument(
             help="The unit; `axs6 list` shows them. Or what units have inside: fp32_add, "
             "fp32_convert, fp32_divide, fp32_multiply, fp32_quotient, terms_align, "
-            "terms_multiply, terms_round.",
+            "terms_join, terms_multiply, terms_round.",
             callback=_known,
             metavar="UNIT",
             autocompletion=units,

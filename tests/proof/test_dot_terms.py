@@ -44,6 +44,8 @@ def test_a_dot_product_is_made_of_its_parts() -> None:
         {"accumulator": "turing", "format": "int4", "block": 8},
         {"accumulator": "hopper_fp8,reduction=8", "format": "fp8_e5m2", "block": 8},
         {"accumulator": "ampere_to_fp16", "format": "mx9"},
+        {"accumulator": "cdna3_xf32", "format": "axs6"},
+        {"accumulator": "cdna3_fp8", "format": "fp8_e4m3"},
     ],
     ids=str,
 )
@@ -76,7 +78,7 @@ def test_a_fault_of_the_accumulator_is_not_proved(old: str, new: str, wrong: lis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("accumulator", ["volta", "hopper_fp8", "ampere_to_fp16", "blackwell_fp4"])
+@pytest.mark.parametrize("accumulator", ["volta", "hopper_fp8", "blackwell_fp4", "cdna3"])
 def test_a_whole_dot_product_is_proved(accumulator: str) -> None:
     parameters = {"accumulator": accumulator, "format": "mxfp4"}
     claims = [*UnitProof("dot", parameters).specification()]
@@ -91,7 +93,7 @@ def test_bits_of_a_total_are_in_order_whatever_their_names() -> None:
     ("parameters", "said"),
     [
         ({"accumulator": "cdna2"}, "cdna2 aligns no terms"),
-        ({"accumulator": "hopper_fp8,promote=4"}, "aligned once, or added in FP32"),
+        ({"accumulator": "hopper_fp8,promote=4"}, "rounded in each step, and not promoted"),
         ({"accumulator": "paper,rounding=toward_zero"}, "added in FP32 to nearest"),
         ({"accumulator": "volta", "interleave": 2}, "needs interleave 1"),
     ],
