@@ -186,6 +186,11 @@ class TermProducts(TermPlaces):
         shape = self.meaning.align.plan.core
         if shape is None:
             raise ValueError("a proof is of lanes with one element, and scales select one of two")
+        if len({level.group for level, _ in self.factors(0)}) > 1:
+            raise ValueError(
+                "a proof is of terms whose scales multiply sums at one depth, and those of "
+                f"{self.meaning.format} multiply them at several"
+            )
         check_shape(shape, self.block_core.inputs)
 
     @cached_property
