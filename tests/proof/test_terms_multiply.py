@@ -97,6 +97,6 @@ def test_what_terms_are_worth_is_what_the_generator_says() -> None:
 
 def test_scales_that_are_not_covered_are_refused() -> None:
     with pytest.raises(ValueError, match="those of hif4 multiply them at several"):
-        ComponentProof("terms_multiply", {"accumulator": "volta", "format": "hif4"})
+        ComponentProof("terms_multiply", {"accumulator": "hopper", "format": "hif4"})
     with pytest.raises(ValueError, match="at most 24 bits"):
         ComponentProof("terms_multiply", {"accumulator": "volta", "format": "fp8_block"})
