@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from axs6.golden.check.exact.accumulator import Output
-from axs6.golden.check.exact.floats import FP32, Special, float_value
+from axs6.golden.check.exact.floats import FP16, FP32, Special, float_value
 from axs6.hw.core.layouts import Field
 from axs6.hw.fp32.widen import NanPattern, Widen
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
@@ -29,6 +29,9 @@ from axs6.proof.terms_align import alignment
 from axs6.proof.terms_join import joined_sum
 from axs6.proof.terms_multiply import terms
 from axs6.proof.terms_round import rounded_sum
+
+WIDENED = 18
+"""Bits of a total, at most, of which all values are tried where its exponents are no others'."""
 
 Fields = Mapping[str, Sequence[int]]
 """Literals by the names of fields."""
@@ -249,11 +252,22 @@ def widening(seconds: float, meaning: StepMeaning) -> dict[str, Statement]:
     words = Numbered(core)
 
     def show() -> None:
-        text = f"""
-(define-fun x () (_ FloatingPoint {dtype.exponent_bits} {dtype.fraction_bits + 1})
-  ((_ to_fp {dtype.exponent_bits} {dtype.fraction_bits + 1}) value))
+        e, f = dtype.exponent_bits, dtype.fraction_bits
+        if e == FP32.exponent_bits:
+            fits = f"(concat value {constant(0, FP32.fraction_bits - f)})"
+            right = f"(= new_value {fits if f < FP32.fraction_bits else 'value'})"
+            words.show(["value"], right, seconds=seconds)
+        elif dtype == FP16:
+            text = """
+(define-fun x () Float16 ((_ to_fp 5 11) value))
 (define-fun found () Float32 ((_ to_fp 8 24) new_value))"""
-        words.show(["value"], "(= found ((_ to_fp 8 24) RNE x))", text, seconds=seconds)
+            words.show(["value"], "(= found ((_ to_fp 8 24) RNE x))", text, seconds=seconds)
+        elif e + f + 1 > WIDENED:
+            raise NotShownError(f"totals of {e + f + 1} bits are too many to try all")
+        else:
+            payload = relation(core, show, holds).wrong(range(1 << e + f + 1))
+            if payload is not None:
+                raise NotShownError("a total becomes another number", payload)
 
     def holds(given: Numbers, found: Numbers) -> bool:
         x, y = float_value(given["value"], dtype), float_value(found["value"], FP32)
