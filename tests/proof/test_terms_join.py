@@ -33,6 +33,12 @@ def test_a_second_alignment_is_proved(name: str) -> None:
     assert outcomes(name, SMALL) == {Outcome.PROVED}
 
 
+def test_what_the_second_alignment_drops_counts_toward_zero_too() -> None:
+    """A negative sum may become the next magnitude."""
+    parameters = {"accumulator": f"{SMALL['accumulator']},rounding=toward_zero", "format": "mxfp4"}
+    assert outcomes("terms_round", parameters) == {Outcome.PROVED}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["terms_join", "terms_align", "terms_round"])
 @pytest.mark.parametrize(
