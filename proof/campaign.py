@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from inspect import signature
+from itertools import islice
 from typing import Any
 
 from axs6.golden.accumulator import ACCUMULATORS
@@ -25,6 +26,9 @@ from axs6.sim.exhaustive.runner import Share
 
 BLOCK = 8
 """Lanes of the units of which mutants are made."""
+
+FORMATS = ("fp8_e4m3", *ROW_FORMATS)
+"""Each accumulator is proved in the first of these that goes with it: elements have exponents."""
 
 
 class Kind(StrEnum):
@@ -113,20 +117,35 @@ def _alone(unit: str) -> bool:
 
 
 def _proofs() -> Iterator[Check]:
-    """Each unit with a specification against it, in each format and view."""
+    """Each unit with a specification against it, in each format and view, and accumulator."""
     for unit in SPECIFICATIONS:
         for name in formats_of(unit):
             if not unproved(unit, name):
                 for view in _views(unit, name):
                     yield _check(Kind.PROVE, unit, name, **view)
+        if "accumulator" in UNITS[unit].defaults:
+            for accumulator, name in _formats_of_accumulators(unit):
+                default = accumulator == UNITS[unit].defaults["accumulator"]
+                if not default and not unproved(unit, name, accumulator=accumulator):
+                    yield _check(Kind.PROVE, unit, name, accumulator=accumulator)
 
 
 @cache
-def unproved(unit: str, format: str) -> str:
+def _formats_of_accumulators(unit: str) -> tuple[tuple[str, str], ...]:
+    """Each accumulator with the first format in which a unit has it."""
+    found = []
+    for accumulator in ACCUMULATORS:
+        built = (x for x in FORMATS if _builds(UNITS[unit], format=x, accumulator=accumulator))
+        found += [(accumulator, name) for name in islice(built, 1)]
+    return tuple(found)
+
+
+@cache
+def unproved(unit: str, format: str, **parameters: Any) -> str:
     """Why a unit is not held to what a format defines for all inputs; nothing if it is."""
     given = {"format": format} if "format" in UNITS[unit].defaults else {}
     try:
-        return UnitProof(unit, given).unspecified
+        return UnitProof(unit, {**given, **parameters}).unspecified
     except ValueError as error:
         return str(error)
 
@@ -141,18 +160,28 @@ def all_unproved() -> Iterator[str]:
 
 
 def _components() -> Iterator[Check]:
-    """The arithmetic of FP32 inside of units."""
+    """Parts of units in each format, and then with each accumulator."""
     for component, make in COMPONENTS.items():
-        names = ROW_FORMATS if "format" in signature(make).parameters else ("",)
-        for name in names:
+        known = signature(make).parameters
+        for name in ROW_FORMATS if "format" in known else ("",):
             if _component(component, name):
                 yield _check(Kind.PROVE, component, name)
+        if "accumulator" in known:
+            for accumulator, name in _formats_of_accumulators(_summing()):
+                if _component(component, name, accumulator=accumulator):
+                    yield _check(Kind.PROVE, component, name, accumulator=accumulator)
 
 
-def _component(name: str, format: str) -> bool:
+def _summing() -> str:
+    """The unit that has an accumulator."""
+    return next(unit for unit, entry in UNITS.items() if "accumulator" in entry.defaults)
+
+
+@cache
+def _component(name: str, format: str, **parameters: Any) -> bool:
     """Whether there is a component in a format."""
     try:
-        proof_of(name, {"format": format} if format else {})
+        proof_of(name, {**({"format": format} if format else {}), **parameters})
     except ValueError:
         return False
     return True
@@ -195,7 +224,7 @@ def _mutants() -> Iterator[Check]:
         for row in entry.combinations({"block": BLOCK})[1:]:
             stages = {"stages": 2} if "stages" in entry.defaults else {}
             yield _check(Kind.MUTATE, unit, names[0], **row, **stages)
-    summing = next(unit for unit, entry in UNITS.items() if "accumulator" in entry.defaults)
+    summing = _summing()
     for accumulator in ACCUMULATORS:
         options = {"accumulator": accumulator, "block": BLOCK}
         for name in ROW_FORMATS:

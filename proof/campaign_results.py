@@ -20,7 +20,7 @@ from axs6.proof.buses import BEHIND, BusProof
 from axs6.proof.campaign import Check, Kind
 from axs6.proof.components import COMPONENTS
 from axs6.proof.prove import Outcome
-from axs6.proof.specifications import SPECIFICATIONS
+from axs6.proof.specifications import SPECIFICATIONS, specification_of
 from axs6.proof.verdicts import Verdict
 from axs6.sim.cache import cache_folder, check_cache, sources
 from axs6.sim.designs import design_digest
@@ -138,9 +138,12 @@ def _code_of(check: Check) -> str:
     if check.kind is Kind.ENUMERATE:
         return sources(*ALL)
     modules = [_COMPONENTS if check.unit in COMPONENTS else _START[check.kind]]
-    proofs: Mapping[str, Any] = {**SPECIFICATIONS, **dict.fromkeys(BEHIND, BusProof)}
-    if check.unit in proofs:
-        modules.append(proofs[check.unit].__module__)
+    if check.unit in BEHIND:
+        modules.append(BusProof.__module__)
+    elif check.unit in SPECIFICATIONS:
+        # Mutants of sums over vectors are held to the unit itself, whatever adds them.
+        chosen = check.options if check.kind is Kind.PROVE else {}
+        modules.append(specification_of(check.unit, chosen).__module__)
     if check.kind is Kind.MUTATE:
         entry = UNITS[check.unit]
         modules += [entry.corners.__module__, entry.random.__module__]

@@ -15,6 +15,10 @@ from axs6.proof.items import item_of, names_of
 from axs6.proof.prove import RANDOM_ITEMS, Claim, Outcome, UnitProof
 from axs6.proof.quotient import quotient
 from axs6.proof.steps import NotShownError
+from axs6.proof.terms_align import alignment
+from axs6.proof.terms_join import joined_sum
+from axs6.proof.terms_multiply import terms
+from axs6.proof.terms_round import rounded_sum
 
 COMPONENTS: Mapping[str, Callable[..., Mapping[str, Statement]]] = {
     "fp32_add": addition,
@@ -22,6 +26,10 @@ COMPONENTS: Mapping[str, Callable[..., Mapping[str, Statement]]] = {
     "fp32_divide": division,
     "fp32_multiply": multiplication,
     "fp32_quotient": quotient,
+    "terms_align": alignment,
+    "terms_join": joined_sum,
+    "terms_multiply": terms,
+    "terms_round": rounded_sum,
 }
 """What gives the statements about a component, from a limit in seconds and its parameters."""
 

@@ -36,7 +36,8 @@ def run(
         str,
         typer.Argument(
             help="The unit; `axs6 list` shows them. Or what units have inside: fp32_add, "
-            "fp32_convert, fp32_divide, fp32_multiply, fp32_quotient.",
+            "fp32_convert, fp32_divide, fp32_multiply, fp32_quotient, terms_align, "
+            "terms_join, terms_multiply, terms_round.",
             callback=_known,
             metavar="UNIT",
             autocompletion=units,
@@ -91,7 +92,7 @@ def run(
 
     With --truncations, the exit status is 1 if bits are lost for no reason that the source gives.
 
-    Conversions and divisions of FP32 are those of a --format.
+    Conversions and divisions of FP32 are those of a --format, and terms those of an --accumulator.
 
     Example: axs6 prove block_dot --format mxfp4 --target sky130
     """

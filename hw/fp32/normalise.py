@@ -35,8 +35,8 @@ class ScaledInteger:
         dtype: of the results.
         toward_zero: whether they are rounded toward zero, or to nearest even.
         plus_zero: whether a negative one that becomes 0 becomes +0.
-        guard: bits below the last place that decide how it is rounded to nearest; those below are
-            dropped toward minus infinity. None for all bits.
+        guard: bits below the last place that decide how it is rounded; those below are dropped
+            toward minus infinity. None for all bits.
     """
 
     bits: int
@@ -93,6 +93,12 @@ class ScaledInteger:
     def amount_bits(self) -> int:
         """Bits of the places that a magnitude moves up, from `down` below."""
         return (self.width - 1 + self.down).bit_length()
+
+    @property
+    def increments(self) -> bool:
+        """Whether a result may be the next magnitude: rounded to nearest, or by what is dropped
+        before."""
+        return not self.toward_zero or self.guard is not None
 
     @property
     def special(self) -> data.StructLayout:
@@ -152,7 +158,7 @@ class ScaledInteger:
             {
                 "fraction": dtype.fraction_bits,
                 "field": dtype.exponent_bits,
-                "round_up": 0 if self.toward_zero else 1,
+                "round_up": int(self.increments),
                 "sign": 1,
                 "infinite": 1,
                 "nan": 1,
@@ -246,14 +252,16 @@ class Move(Step):
         m.d.comb += moved.eq(Cat(Const(0, wide.padding), i.magnitude) << i.amount)
         fraction = moved[-1 - dtype.fraction_bits : -1]
         rest = moved[: -1 - dtype.fraction_bits]
-        if not wide.toward_zero:
-            up = rest[-1] & (rest[:-1].any() | fraction[0])
+        if wide.increments:
+            up = Const(0) if wide.toward_zero else rest[-1] & (rest[:-1].any() | fraction[0])
             if wide.guard is not None and wide.guard < len(rest):
                 # truncates: the highest bits are read beside
                 kept = rest[-wide.guard :] + (rest[: -wide.guard].any() & i.sign)
                 half = kept[wide.guard - 1]
                 more = kept[: wide.guard - 1].any() | fraction[0]
-                up = kept[wide.guard] | (half & more)
+                up = kept[wide.guard]
+                if not wide.toward_zero:
+                    up = up | (half & more)
             m.d.comb += o.round_up.eq(up)
         normal = moved[-1]
         overflow = normal & (i.field >= dtype.exponent_special)
@@ -272,7 +280,7 @@ class RoundUp(Step):
 
     def __init__(self, wide: ScaledInteger) -> None:
         self._wide = wide
-        levels = 5 if wide.toward_zero else 26
+        levels = 26 if wide.increments else 5
         o = StructLayout({"value": wide.dtype.width})
         super().__init__(wide.rounding_layout, o, levels=levels)
 
@@ -283,7 +291,7 @@ class RoundUp(Step):
         bits = dtype.width - 1
         magnitude = Cat(i.fraction, i.field)
         infinite = i.infinite
-        if not self._wide.toward_zero:
+        if self._wide.increments:
             rounded = Signal(bits + 1)
             m.d.comb += rounded.eq(magnitude + i.round_up)
             magnitude = rounded[:bits]
