@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any
 
 from axs6.golden.check.subjects import definition_of
+from axs6.golden.formats import FP32
 from axs6.hw.core.layouts import Field
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.block_dot import block_dot_steps
@@ -132,21 +133,24 @@ class DotProof:
         order of their numbers: if that is not so, what is shown of them fails.
         """
         graph = self._graph
-        names = {graph.inputs[name] >> 1: name for name in self._next}
         after = graph.cofactor([graph.outputs[NEXT + x] for x in self._next], {self._reset: TRUE})
-        reset = dict(zip(self._next, after, strict=True))
         payload = graph.leaves(self._bits(graph.outputs, "o_payload", self._result))
         codes = {bit >> 1 for bit in self._item("a.codes")}
         found: dict[str, list[str]] = {x: [] for x in ("first", "valid", "last", "total", "outer")}
-        for node, name in sorted(names.items(), key=lambda each: _number(each[1])):
-            if node in payload:
+        for name, reset in sorted(zip(self._next, after, strict=True), key=lambda x: _number(x[0])):
+            if graph.inputs[name] >> 1 in payload:
                 is_total = codes & graph.leaves([self._next[name]])
                 found["total" if is_total else "outer"].append(name)
             else:
-                found[{TRUE: "first", FALSE: "valid"}.get(reset[name], "last")].append(name)
-        if [*map(len, found.values())] != [1, 1, 1, 32, 32 * self._scaled]:
+                found[{TRUE: "first", FALSE: "valid"}.get(reset, "last")].append(name)
+        if [*map(len, found.values())] != [1, 1, 1, self._total_bits, 32 * self._scaled]:
             raise NotShownError("registers are not those of an accumulator")
-        return found
+        return {**found, "total": placed(found["total"])}
+
+    @property
+    def _total_bits(self) -> int:
+        """Bits of a total."""
+        return FP32.width
 
     def _item(self, name: str) -> list[int]:
         return self._bits(self._graph.inputs, "i_payload", self._inputs[name])
@@ -262,6 +266,16 @@ def _number(name: str) -> tuple[str, int]:
     """The name of a word, and the number of a bit of it."""
     word, _, bit = name.rpartition("[")
     return word, int(bit[:-1])
+
+
+def placed(names: Sequence[str]) -> list[str]:
+    """Bits of a word in order. Some may have the names of another word that are the same bits:
+    these fill the gaps, in their order; if that is not so, what is shown of them fails."""
+    words = [_number(name)[0] for name in names]
+    main = max(words, key=words.count)
+    known = {_number(name)[1]: name for name in names if _number(name)[0] == main}
+    others = iter([name for name in names if _number(name)[0] != main])
+    return [known.get(place) or next(others, "") for place in range(len(names))]
 
 
 def dot_proof(of: Subject) -> Proof:

@@ -16,7 +16,7 @@ from axs6.golden.check.exact.accumulator import Output
 from axs6.golden.check.exact.floats import FP16, FP32, Special, float_value
 from axs6.hw.core.layouts import Field
 from axs6.hw.fp32.widen import NanPattern, Widen
-from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
+from axs6.proof.aig import TRUE, Graph
 from axs6.proof.cores import Core, Statement, split
 from axs6.proof.division import division
 from axs6.proof.dot import DotProof
@@ -115,24 +115,6 @@ class TermDotProof(DotProof):
         """What the statements of a part are about, in order."""
         return [*dict.fromkeys(each.core for each in self._parts.get(part, {}).values())]
 
-    @cached_property
-    def _registers(self) -> dict[str, list[str]]:
-        """As of a dot product in FP32, but for the bits of a total."""
-        graph = self._graph
-        after = graph.cofactor([graph.outputs[NEXT + x] for x in self._next], {self._reset: TRUE})
-        payload = graph.leaves(self._bits(graph.outputs, "o_payload", self._result))
-        codes = {bit >> 1 for bit in self._item("a.codes")}
-        found: dict[str, list[str]] = {x: [] for x in ("first", "valid", "last", "total", "outer")}
-        for name, reset in sorted(zip(self._next, after, strict=True), key=lambda x: number(x[0])):
-            if graph.inputs[name] >> 1 in payload:
-                is_total = codes & graph.leaves([self._next[name]])
-                found["total" if is_total else "outer"].append(name)
-            else:
-                found[{TRUE: "first", FALSE: "valid"}.get(reset, "last")].append(name)
-        if [*map(len, found.values())] != [1, 1, 1, self._total_bits, 32 * self._scaled]:
-            raise NotShownError("registers are not those of an accumulator")
-        return {**found, "total": placed(found["total"])}
-
     @property
     def _total_bits(self) -> int:
         """Bits of a total: of FP32 where terms are added to it."""
@@ -227,22 +209,6 @@ class TermDotProof(DotProof):
 def with_total(total: Sequence[int], term: Fields) -> Fields:
     """A total beside what a step adds to it."""
     return {"total": total, **{f"term.{name}": bits for name, bits in term.items()}}
-
-
-def number(name: str) -> tuple[str, int]:
-    """The name of a word, and the number of a bit of it."""
-    word, _, bit = name.rpartition("[")
-    return word, int(bit[:-1])
-
-
-def placed(names: Sequence[str]) -> list[str]:
-    """Bits of a word in order. Some may have the names of another word that are the same bits:
-    these fill the gaps, in their order; if that is not so, what is shown of them fails."""
-    words = [number(name)[0] for name in names]
-    main = max(words, key=words.count)
-    known = {number(name)[1]: name for name in names if number(name)[0] == main}
-    others = iter([name for name in names if number(name)[0] != main])
-    return [known.get(place) or next(others, "") for place in range(len(names))]
 
 
 def widening(seconds: float, meaning: StepMeaning) -> dict[str, Statement]:

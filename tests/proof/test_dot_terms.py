@@ -7,7 +7,8 @@ import pytest
 
 from axs6.hw.registry import UNITS
 from axs6.hw.verilog import generate
-from axs6.proof.dot_terms import TermDotProof, placed
+from axs6.proof.dot import placed
+from axs6.proof.dot_terms import TermDotProof
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS, MutantModel, mutants
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import Outcome, UnitProof
