@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -173,12 +174,16 @@ def _with_words(items: Items, parameters: Parameters) -> Items:
     items = items | words
     step = -(-len(items["values"]) // THRESHOLDS)
     some = {name: array[::step] for name, array in items.items()}
+
+    def codes(words: NDArray[np.int64]) -> NDArray[Any]:
+        blocks, _ = _encoded({**some, "random": words}, parameters)
+        return blocks.codes.reshape(len(words), -1)[:, : words.shape[1]]
+
     found = np.zeros_like(some["random"])
-    kept = _encoded({**some, "random": found}, parameters)[0].codes
+    kept = codes(found)
     for bit in reversed(range(parameters["random_bits"])):
         more = found | 1 << bit
-        codes = _encoded({**some, "random": more}, parameters)[0].codes
-        found = np.where((codes == kept).reshape(found.shape), more, found)
+        found = np.where(codes(more) == kept, more, found)
     most = (1 << parameters["random_bits"]) - 1
     last, following = ({**some, "random": x} for x in (found, np.minimum(found + 1, most)))
     return {x: np.concatenate([items[x], last[x], following[x]]) for x in items}
