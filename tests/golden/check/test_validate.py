@@ -299,6 +299,17 @@ def test_formats_are_checks_of_their_own(monkeypatch):
         validate(formats=["mxfp5"])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "formats", [["mxfp4", "e2m3fn_e8m0_t32"], ["e1m2f_e8m0_t8", "e2m1fn_e8m0_t1"]]
+)
+def test_checks_of_formats_with_all_accumulators(formats):
+    checks = validate(samples=1, names=[], formats=formats)
+    names = [f"format {x}" for x in formats]
+    assert [x.name for x in checks] == [x + y for x in names for y in ("", ": dot products")]
+    assert all(check.cases > 300 and not check.mismatches for check in checks)
+
+
 def test_checks_in_processes_have_the_same_outcomes_in_the_same_order():
     seen = []
     options = {"seed": 2, "samples": 1, "names": [DECODE, DIVIDE], "formats": ["e2m1fn_e8m0_t1"]}
