@@ -179,7 +179,7 @@ class TermDotProof(DotProof):
         return fields
 
     def _of_group(self, fields: Fields, group: int) -> Fields:
-        """Every so many terms, and what is of all of them."""
+        """The fields of one group: every n-th term of n groups, and what all terms share."""
         distances = self._cores_of("alignment")[0]
         groups = self._meaning.defined.groups
         found = {}

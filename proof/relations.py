@@ -85,7 +85,7 @@ class Numbered:
         return self._core.graph.bus("o_payload", field.offset, field.width)
 
     def wide(self, name: str, width: int = PLACE) -> str:
-        """A number in so many bits; 0 if it has none of its own."""
+        """A number, extended to `width` bits; 0 if there is no such number."""
         fields = self.outputs if name.startswith("new_") else self.inputs
         field = fields.get(name.removeprefix("new_"))
         if field is None:
@@ -126,7 +126,7 @@ class Numbered:
 
 
 def constant(value: int, width: int = PLACE) -> str:
-    """A number in so many bits."""
+    """A constant of `width` bits."""
     return f"(_ bv{value % (1 << width)} {width})"
 
 
@@ -152,7 +152,7 @@ def defined(*lines: tuple[str, str, str]) -> str:
 
 
 def place(width: int = PLACE) -> str:
-    """The sort of words of so many bits."""
+    """The sort of words of `width` bits."""
     return f"(_ BitVec {width})"
 
 

@@ -165,11 +165,11 @@ THRESHOLDS = 1 << 10
 def _with_words(items: Items, parameters: Parameters) -> Items:
     """Items with random words, if the encoder takes them.
 
-    Some more have in all lanes the largest word with which the code is that of the word 0, or the
-    next one, with which it is another.
+    Behind them are some with words at the threshold of each lane: the largest word that leaves the
+    code as with the word 0, and the next one, which changes it.
     """
     words = _words(parameters, np.random.default_rng(7), len(items["values"]))
-    if "random" not in items | words:
+    if not words:
         return items
     items = items | words
     step = -(-len(items["values"]) // THRESHOLDS)

@@ -1,8 +1,7 @@
 """Vectors of random blocks whose sums in FP32 are hard.
 
 The largest term cancels, so that what is left has any number of leading zeros; terms are far apart;
-half a unit in the last place of one is the highest bit of the other; or sums are at either end of
-FP32.
+one bit of a term is half a unit in the last place of the sum; or sums are at either end of FP32.
 """
 
 from dataclasses import dataclass
@@ -48,13 +47,13 @@ def hard_sums(shape: DotShape) -> Items:
     least = -LEAST_EXPONENT - shape.offset
     low = rng.integers(least - shape.width, least + SIGNIFICAND + 4, CANCEL)
     few = _with_few_ones(rng, shape)
+    halves, halfway = _halfway(shape, few, least, largest)
     totals = [
         _cancelling(rng, low, largest),
         rng.integers(0, largest, (APART, 2), endpoint=True),
+        halfway,
         _at_ends(rng, least, few.widths)[:, None],
     ]
-    halves, exponents = _halfway(shape, few, least, largest)
-    totals.insert(2, exponents)
     ends = [np.arange(x.shape[1]) == x.shape[1] - 1 for x in totals]
     last = [np.tile(end, len(x)) for end, x in zip(ends, totals, strict=True)]
     exponents = np.clip(np.concatenate([x.ravel() for x in totals]), 0, largest)
@@ -106,10 +105,10 @@ def _halfway(
 ) -> tuple[Items, NDArray[np.int64]]:
     """Two sums, of which a bit of the smaller one is half a unit in the last place of the result.
 
-    Each of the sums with few ones is the smaller one. The bit is its highest one or the next; its
-    sign is that of the other, or the opposite one, also under a power of two, which loses a place
-    by that. The smaller one comes first or last. Those with two ones are also subnormal, with
-    their lowest bit at each place.
+    Each of the sums with few ones is the smaller one. The bit is its highest 1 or the next. Both
+    sums have the same sign, or opposite signs; the larger one may be a power of two, and then the
+    result has one place less. The smaller one comes first or last. Sums with two ones are also
+    subnormal, with their lowest 1 at each place.
 
     Returns:
         The blocks, and for each pair of sums those of their exponents.
@@ -119,7 +118,7 @@ def _halfway(
     two = few.widths[: min(few.pairs, sums)]
     place, of = np.nonzero(np.arange(SIGNIFICAND)[:, None] + two < SIGNIFICAND)
     place, of, kind = np.tile(place, 2), np.tile(of, 2), np.repeat([0, 2], len(of))
-    small, is_next = np.append(index[:, 0], of), np.append(index[:, 1], of < 0)
+    small, is_next = np.append(index[:, 0], of), np.append(index[:, 1], np.zeros_like(of))
     kind = np.append(index[:, 2], kind)
     unlike, power = kind > 0, kind == 2
     large = rng.integers(np.where(power, max(1, few.powers), FEW))
