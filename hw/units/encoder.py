@@ -22,9 +22,11 @@ from axs6.hw.encoder.encoder import Encoder, compares_codes
 from axs6.hw.encoder.feedback import FeedbackEncoder
 from axs6.hw.encoder.modes import MODES, encoder_mode, lane_codes
 from axs6.hw.encoder.stochastic import StochasticEncoder
+from axs6.hw.units.addition_corners import addition_corners
 from axs6.hw.units.blocks import block_items
 from axs6.hw.units.encoder_corners import (
     as_values,
+    beside_specials,
     boundary_rows,
     exponent_rows,
     lane_rows,
@@ -146,7 +148,7 @@ def encoder_corners(parameters: Parameters) -> Items:
         *lane_rows(dtype, block),
         *exponent_rows(dtype, block, nan=others_count),
         *search_rows(dtype, block),
-        *subnormal_rows(dtype, block, nan=others_count),
+        *subnormal_rows(dtype, block),
         *subnormal_search_rows(dtype, block),
         *chain.from_iterable(
             repeated_rows(dtype, block, x.divisor.bit_length()) for x in elements if x.divisor > 1
@@ -155,7 +157,9 @@ def encoder_corners(parameters: Parameters) -> Items:
         *(scale_rows(fmt, element, dtype) for element in elements),
         *boundary_rows(fmt, elements, dtype),
     ]
-    return _with_words({"values": np.concatenate(rows)}, parameters)
+    values = np.concatenate(rows)
+    values = np.concatenate([values, beside_specials(values, dtype)])
+    return _with_words({"values": values}, parameters)
 
 
 THRESHOLDS = 1 << 10
@@ -224,14 +228,24 @@ _FEEDBACK = {"dtype": "fp32", "mode": "dense", "random_bits": 0, "rounding": "ne
 
 
 def feedback_corners(parameters: Parameters) -> Items:
-    """The encoder's corners with errors of 0, of equal and other sizes, and 6 binades below."""
+    """The encoder's corners with errors of 0, and of equal and other sizes, and 6 binades below.
+
+    And values and errors whose sums are hard, each pair in every lane.
+    """
     values = encoder_corners({**parameters, **_FEEDBACK})["values"]
     sign = FP32.sign_bit
     below = np.maximum(values & (sign - 1), 6 << FP32.fraction_bits) - (6 << FP32.fraction_bits)
-    others = [np.zeros_like(values), values, values ^ sign, np.roll(values, 1, axis=0)]
-    turn = np.arange(len(values)) % 6
-    errors = np.choose(turn[:, None], [*others, below, below | sign])
-    return {"values": values, "errors": errors}
+    others = [values, values ^ sign, np.roll(values, 1, axis=0), below, below | sign]
+    turn = np.arange(len(values)) % len(others)
+    pairs = addition_corners()
+    lane = np.arange(parameters["block"]) * (len(pairs) // parameters["block"])
+    hard = pairs[(np.arange(len(pairs))[:, None] + lane) % len(pairs)]
+    return {
+        "values": np.concatenate([values, values, hard[..., 0]]),
+        "errors": np.concatenate(
+            [np.zeros_like(values), np.choose(turn[:, None], others), hard[..., 1]]
+        ),
+    }
 
 
 def feedback_random(parameters: Parameters, rng: Generator, count: int) -> Items:

@@ -105,7 +105,10 @@ def search_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
 
 def subnormal_search_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
     """Every lane with each subnormal power of two: as the largest value, above lower ones, and
-    below fields that are powers of two or just above."""
+    below fields that are powers of two or just above.
+
+    And blocks whose highest bit is any one, and whose next one is any below.
+    """
     powers = 1 << np.arange(dtype.fraction_bits)
     fields = ((1 << np.arange(dtype.exponent_bits))[:, None] + np.array([0, 1, 2, 5])).ravel()
     rows = np.stack([np.roll(powers, 7 * lane) for lane in range(lanes)], axis=1)
@@ -119,12 +122,19 @@ def subnormal_search_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64
         rows = powers[:, None] >> below
         rows[:, turn] = powers
         yield rows
+    rng = np.random.default_rng(20)
+    pairs = np.array(list(combinations(powers, 2)))
+    low, high = np.tile(pairs, (lanes, 1)).T
+    rows = rng.integers(0, low[:, None], (len(low), lanes))
+    rows |= low[:, None] * rng.integers(0, 2, rows.shape)
+    rows[np.arange(len(rows)), np.arange(len(rows)) // len(pairs)] = low | high
+    yield rows
 
 
-def subnormal_rows(dtype: Float, lanes: int, nan: bool) -> Iterator[NDArray[np.int64]]:
+def subnormal_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
     """Every lane with subnormals of each size, under a maximum that is none or nearly none.
 
-    With `nan` they come with a NaN among them too.
+    They come with a NaN among them too, of each bit.
     """
     powers = 1 << np.arange(dtype.fraction_bits)
     patterns = np.concatenate([powers, 2 * powers - 1, powers + powers // 2])
@@ -134,15 +144,14 @@ def subnormal_rows(dtype: Float, lanes: int, nan: bool) -> Iterator[NDArray[np.i
         found = rows.copy()
         found[index, (start + index) % lanes] = max(field << dtype.fraction_bits, patterns.max())
         yield found.copy()
-        if nan:
-            found[index, (start + 1 + index) % lanes] = dtype.infinity + 1
-            yield found
-    if nan:
-        alone = np.full((2 * len(powers), lanes), dtype.exponent_special << dtype.fraction_bits)
-        alone += (1 << dtype.fraction_bits) - 1
-        index = np.arange(len(alone))
-        alone[index, index // len(powers)] = np.tile(powers, 2)
-        yield alone
+        found[index, (start + 1 + index) % lanes] = (
+            dtype.infinity | np.roll(powers, field)[index % len(powers)]
+        )
+        yield found
+    alone = np.full((2 * len(powers), lanes), dtype.infinity | (1 << dtype.fraction_bits) - 1)
+    index = np.arange(len(alone))
+    alone[index, index // len(powers)] = np.tile(powers, 2)
+    yield alone
 
 
 def repeated_rows(dtype: Float, lanes: int, period: int) -> Iterator[NDArray[np.int64]]:
@@ -209,7 +218,8 @@ def boundary_rows(
 
 
 def scale_rows(fmt: BlockFormat, element: Element, dtype: Float) -> NDArray[np.int64]:
-    """Maxima at which a rule changes a scale's code, in each lane in turn; others are far below.
+    """Maxima at which a rule changes a scale's code: in each lane in turn, others far below, and in
+    all lanes.
 
     They are powers of two, largest elements, and values that round up to a power of two.
     """
@@ -222,7 +232,21 @@ def scale_rows(fmt: BlockFormat, element: Element, dtype: Float) -> NDArray[np.i
     maxima = near(dtype, bounds)
     rows = np.resize(special_patterns(dtype)[: 2 * fmt.block + 1], (len(maxima), fmt.block)).copy()
     rows[np.arange(len(maxima)), np.arange(len(maxima)) % fmt.block] = maxima
-    return rows
+    return np.concatenate([rows, np.tile(maxima[:, None], fmt.block)])
+
+
+SPECIALS = 1 << 11
+"""Blocks that get a NaN or an infinity."""
+
+
+def beside_specials(rows: NDArray[np.int64], dtype: Float) -> NDArray[np.int64]:
+    """Some of these blocks, with a NaN or an infinity in each lane in turn."""
+    found = rows[:: -(-len(rows) // SPECIALS)].copy()
+    index, lanes = np.arange(len(found)), rows.shape[1]
+    specials = np.array([dtype.infinity, dtype.infinity + 1, dtype.quiet_nan])
+    specials = np.concatenate([specials, specials | dtype.sign_bit])
+    found[index, index % lanes] = specials[index // lanes % len(specials)]
+    return found
 
 
 def boundaries(element: Element) -> list[Fraction]:
