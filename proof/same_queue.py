@@ -4,7 +4,7 @@ Registers of the two may take different values in states that are never reached,
 output shows.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -16,9 +16,10 @@ from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
 from axs6.proof.items import item_of
-from axs6.proof.solver import never, solve
+from axs6.proof.solver import solve
 from axs6.proof.steps import NotShownError
 from axs6.proof.stream import PipelinedUnit
+from axs6.proof.totals import FIRST_ITEM, NEXT_ITEM, TOTAL, Alike, Reached
 from axs6.proof.vectors import WAYS, Adding, VectorUnit
 from axs6.proof.verdicts import UNDECIDED, Decision, Verdict
 from axs6.synth.process import Limit
@@ -27,11 +28,7 @@ MOST_ITEMS = 3
 """Items, at most, of a vector that is to tell a mutant apart."""
 
 IN_PARTS = 6
-"""Times the limit of a solver, for a comparison that leaves out totals which are never reached."""
-
-FIRST_ITEM, NEXT_ITEM, TOTAL = "first ", "next ", "total "
-"""Prefixes of `VectorUnit.function`: totals after the first item of a vector and after another, and
-the inputs that are totals before one."""
+"""Times the limit of a solver, for a comparison of totals that are reached, or alike."""
 
 PAYLOAD_IN, PAYLOAD_OUT = "i_payload[", "o_payload["
 
@@ -165,27 +162,39 @@ class SameVectors:
         return UNDECIDED if items is None else Decision(Verdict.DIFFERENT, items)
 
     def _same_function(self, wanted: Graph, given: Graph) -> bool:
-        """Whether totals and outputs are shown to be the same for all totals that are reached."""
+        """Whether totals and outputs are shown to be alike for all totals that are reached."""
         limit = Limit(IN_PARTS * self._seconds)
         while limit.left:
             known = (self._where_reached(each) for each in (wanted, given))
             found = compare(*known, seconds=self._seconds, ways=WAYS)
             if found.equal is not False:
                 return bool(found.equal)
-            if not self._reached.excludes(found.inputs):
+            excluded = self._reached.excludes(found.inputs)
+            if not (excluded or self._alike.joins(found.outputs, found.inputs)):
                 return False
         return False
 
     def _where_reached(self, function: Graph) -> Graph:
-        """Outputs that are 0 for invalid codes, and for totals that are never reached."""
-        counts = function.both(self._codes, self._reached.never(function) ^ 1)
-        outputs = {x: function.both(bit, counts) for x, bit in function.outputs.items()}
-        return function.with_outputs(outputs)
+        """Outputs with one total for all that are alike; 0 for invalid codes, and for totals that
+        are never reached.
+
+        A mutant may have any total that is like one which is reached.
+        """
+        alike = self._alike.some(function)
+        never = function.both(self._reached.never(function), alike ^ 1)
+        counts = function.both(self._codes, never ^ 1)
+        outputs = self._alike.joined(function, function.outputs)
+        return function.with_outputs({x: function.both(bit, counts) for x, bit in outputs.items()})
 
     @cached_property
-    def _reached(self) -> "_Reached":
+    def _reached(self) -> Reached:
         assert self._right is not None
-        return _Reached(self._right[1], self._codes, self._seconds)
+        return Reached(self._right[1], self._codes, self._seconds)
+
+    @cached_property
+    def _alike(self) -> Alike:
+        assert self._right is not None
+        return Alike(self._right[1], self._codes, self._seconds)
 
     def _is_queue(self, unit: _Vectors) -> bool:
         """Whether it is a queue of vectors: most mutants have the control of another one."""
@@ -194,60 +203,6 @@ class SameVectors:
                 return shown
         self._queues.append((unit.machine, unit.is_queue(self._latency)))
         return self._queues[-1][1]
-
-
-class _Reached:
-    """Finds totals that no vector has: sets of them, in which some bits have some values.
-
-    A set is never reached if no first item gives one of it, and no item that follows on a total
-    which is in none of the sets.
-
-    Args:
-        function: of the unit. codes: whether an item has valid codes alone. seconds: limit of each
-        question.
-    """
-
-    def __init__(self, function: Graph, codes: int, seconds: float) -> None:
-        self._function, self._codes, self._seconds = function, codes, seconds
-        self._sets: list[dict[str, bool]] = []
-
-    def never(self, function: Graph) -> int:
-        """Whether totals before an item are in one of the sets, as a literal of a function."""
-        return function.any(
-            self._within(function, each, TOTAL, function.inputs) for each in self._sets
-        )
-
-    @staticmethod
-    def _within(
-        graph: Graph, bits: Mapping[str, bool], prefix: str, literals: Mapping[str, int]
-    ) -> int:
-        return graph.all(literals[prefix + name] ^ (not one) for name, one in bits.items())
-
-    def excludes(self, ones: Container[str]) -> bool:
-        """Whether a total is shown to be never reached; a set with it is kept then.
-
-        Args:
-            ones: names of inputs that are 1.
-        """
-        names = [x for x in self._function.inputs if x.startswith(TOTAL)]
-        found = {x.removeprefix(TOTAL): x in ones for x in names}
-        if not self._is_apart(found):
-            return False
-        for name in list(found):
-            fewer = {x: one for x, one in found.items() if x != name}
-            if fewer and self._is_apart(fewer):
-                found = fewer
-        self._sets.append(found)
-        return True
-
-    def _is_apart(self, bits: Mapping[str, bool]) -> bool:
-        """Whether a set is never reached, if the others are not."""
-        graph, outputs = self._function, self._function.outputs
-        first = self._within(graph, bits, FIRST_ITEM, outputs)
-        after = self._within(graph, bits, NEXT_ITEM, outputs)
-        before = graph.any([self.never(graph), self._within(graph, bits, TOTAL, graph.inputs)])
-        into = graph.any([first, graph.both(after, before ^ 1)])
-        return never(graph, graph.both(into, self._codes), self._seconds)
 
 
 class _Unrolled:

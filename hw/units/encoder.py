@@ -36,6 +36,7 @@ from axs6.hw.units.encoder_corners import (
     special_patterns,
     subnormal_rows,
     subnormal_search_rows,
+    subnormal_tie_rows,
     two_bit_rows,
 )
 from axs6.hw.units.lfsr import RANDOM_SAMPLES, SEED_SAMPLES, golden_lfsr
@@ -154,6 +155,7 @@ def encoder_corners(parameters: Parameters) -> Items:
             repeated_rows(dtype, block, x.divisor.bit_length()) for x in elements if x.divisor > 1
         ),
         *chain.from_iterable(two_bit_rows(element, dtype, block) for element in elements),
+        *(subnormal_tie_rows(element, dtype, block) for element in elements),
         *(scale_rows(fmt, element, dtype) for element in elements),
         *boundary_rows(fmt, elements, dtype),
     ]

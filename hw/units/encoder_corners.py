@@ -193,6 +193,30 @@ def two_bit_rows(element: Element, dtype: Float, lanes: int) -> Iterator[NDArray
         yield found
 
 
+def subnormal_tie_rows(element: Element, dtype: Float, lanes: int) -> NDArray[np.int64]:
+    """Every lane with subnormals of up to three bits: the leading one, one which may be half of an
+    element's last place, and one further below.
+
+    Each block has a power of two from the leading bit up to what is the largest element above it.
+    """
+    width = dtype.fraction_bits
+    places = np.array(
+        [
+            (leading, half, below)
+            for leading in range(width)
+            for half in range(max(0, leading - element.precision - 1), leading)
+            for below in range(half + 1)
+        ]
+    )
+    patterns = np.bitwise_or.reduce(1 << places, axis=1)
+    rows = np.stack([np.roll(patterns, 3 * lane) for lane in range(lanes)], axis=1)
+    index = np.arange(len(rows))
+    top = places[:, 0] + index % element.integer_bits
+    powers = np.where(top < width, 1 << np.minimum(top, width), (top - width + 1) << width)
+    rows[index, index % lanes] = np.minimum(powers, dtype.max_finite)
+    return rows
+
+
 def boundary_rows(
     fmt: BlockFormat, elements: Iterable[Element], dtype: Float
 ) -> Iterator[NDArray[np.int64]]:

@@ -44,6 +44,31 @@ endmodule
 """
 """No total is 15. The highest bit of an item's number is 1 in no valid code."""
 
+ERRORS = """
+module top (input clk, input rst, input [8:0] mutant, input [4:0] i_payload, input i_valid,
+            output i_ready, output [3:0] o_payload, output o_valid, input o_ready);
+  reg [1:0] total, kind;
+  reg error, first, held, done;
+  assign o_valid = held & done;
+  assign i_ready = !o_valid | o_ready;
+  assign o_payload = error ? (kind[1] ? 14 : 15) : total;
+  wire wrong = i_payload[3:0] == 9;
+  wire errs = wrong | !first & error & (mutant != 3 | kind[0]);
+  wire [1:0] kinds = mutant == 1 ? 0 : mutant == 2 ? 2 : mutant == 3 ? 0 : 1;
+
+  always @(posedge clk) begin
+    if (i_valid & i_ready) begin
+      total <= errs ? 2'd0 : (first ? 2'd0 : total) + i_payload[1:0];
+      error <= errs;
+      kind <= !first & error ? kind : kinds;
+      first <= i_payload[4]; done <= i_payload[4]; held <= 1;
+    end else if (o_valid & o_ready) held <= 0;
+    if (rst) begin first <= 1; held <= 0; end
+  end
+endmodule
+"""
+"""A total with an error, of the kinds 0 and 1, gives 15 whatever follows. The unit has kind 1."""
+
 INPUTS = [Field("x", 0, 4, False, ()), Field("last", 4, 1, False, ())]
 
 
@@ -90,6 +115,16 @@ def test_codes_that_are_not_valid_do_not_count(graph: Graph) -> None:
     found = decided(graph, 3, TRUE)
     assert found.item is not None
     assert (found.item["x"] >> 3).any()
+
+
+def test_totals_that_differ_and_are_alike_are_equal() -> None:
+    errors = verilog_design(ERRORS, "top").graph
+    assert decided(errors, 1, TRUE).verdict is Verdict.EQUAL
+    for number in (2, 3):  # a kind that shows, and one that the mutant takes for another total
+        found = decided(errors, number, TRUE)
+        assert found.verdict is Verdict.DIFFERENT
+        assert found.item is not None
+        assert (found.item["x"] == 9).any()
 
 
 def test_a_result_that_is_lost_in_a_stall_is_not_equal(graph: Graph) -> None:
