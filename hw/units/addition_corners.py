@@ -19,7 +19,7 @@ def addition_corners() -> NDArray[np.int64]:
 
     Their differences have every number of leading zeros, and one or two ones at all places; half of
     them are of numbers near the subnormal ones. Or the pairs are numbers at every distance, added
-    and subtracted, of which the smaller one has a single 1 in its fraction or none.
+    and subtracted, of which a bit of the smaller one decides the rounding.
     """
     rng = np.random.default_rng(13)
     pairs = np.concatenate([_cancelling(rng), _distant(rng)])
@@ -57,11 +57,18 @@ def _cancelling(rng: Generator) -> NDArray[np.int64]:
 
 
 def _distant(rng: Generator) -> NDArray[np.int64]:
-    """Pairs at every distance, of which the smaller one's significand has at most two ones."""
-    grid = np.meshgrid(np.arange(FAR), np.arange(SIGNIFICAND), [0, FP32.sign_bit])
-    distance, place, sign = np.stack(grid, axis=-1).reshape(-1, 3).T
+    """Pairs at every distance, of which the smaller one has up to three ones.
+
+    They are its hidden bit, one that may be half a unit in the last place of the sum or a quarter,
+    and one further below.
+    """
+    shape = (FAR, SIGNIFICAND, 2, 2, 2)
+    distance, below, quarter, near_power, minus = np.indices(shape).reshape(len(shape), -1)
+    half = distance - 1 - quarter
+    one = np.where((0 <= half) & (half < SIGNIFICAND), 1 << np.clip(half, 0, SIGNIFICAND), 0)
     bits = FP32.fraction_bits
-    small = rng.integers(0, FP32.exponent_special - distance)
-    fraction = rng.integers(0, 1 << bits, len(small))
-    one = (1 << place) & ((1 << bits) - 1)
-    return np.stack([(small + distance) << bits | fraction, small << bits | one | sign], axis=1)
+    small = (one | 1 << below) & ((1 << bits) - 1)
+    field = rng.integers(0, FP32.exponent_special - distance)
+    large = rng.integers(0, 1 << np.where(near_power, 3, bits))
+    signs = minus << (FP32.width - 1)
+    return np.stack([(field + distance) << bits | large, field << bits | small | signs], axis=1)
