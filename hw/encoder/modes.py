@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 
 from axs6.golden.formats import Float, Mode, SignMagnitude
@@ -137,16 +137,20 @@ class PackSparse(Step):
         codes = list(i.block.codes)
         dropped = dropped_values(self._block)
         before = compared(i.before, self._block)
-        kept = [
-            ~zero | (skipped[dropped] if len(skipped) > dropped else Const(0, 1))
-            for zero, skipped in zip(i.zero, before, strict=True)
-        ]
+        kept = Signal(self._block)
+        m.d.comb += kept.eq(
+            Cat(
+                ~zero | (skipped[dropped] if len(skipped) > dropped else Const(0, 1))
+                for zero, skipped in zip(i.zero, before, strict=True)
+            )
+        )
         stored: list[Value] = []
         for place in range(self._block - dropped):
             lanes = range(place, place + dropped + 1)
-            uses = [kept[lane] & before[lane][lane - place] for lane in lanes]
-            stored.append(chosen(uses, [codes[lane] for lane in lanes]))
-        payload = Cat(*kept, *stored)
+            uses = Signal(len(lanes), name=f"uses{place}")
+            m.d.comb += uses.eq(Cat(kept[lane] & before[lane][lane - place] for lane in lanes))
+            stored.append(chosen(list(uses), [codes[lane] for lane in lanes]))
+        payload = Cat(kept, *stored)
         m.d.comb += [
             block.mode.eq(Mux(i.sparse, Mode.SPARSE, Mode.DENSE)),
             block.exponent.eq(i.block.exponent),

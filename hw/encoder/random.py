@@ -88,13 +88,14 @@ class NormaliseBlock(Step):
             self.o.invalid.eq(self.i.rest.invalid),
         ]
         passing, lanes = lanes_of(self.i.rest.lanes), lanes_of(self.o.lanes)
-        for lane, passed, o in zip(self.i.lanes, passing, lanes, strict=True):
+        for index, (lane, passed, o) in enumerate(zip(self.i.lanes, passing, lanes, strict=True)):
             significand = passed.kept.significand
             width = len(significand)
             raised = [(significand << depth)[:width] for depth in range(len(exponent.uses))]
-            uses = [use & lane.close for use in exponent.uses]
+            uses = Signal(len(raised), name=f"uses{index}")
             m.d.comb += [
-                o.significand.eq(chosen(uses, raised)),
+                uses.eq(Cat(use & lane.close for use in exponent.uses)),
+                o.significand.eq(chosen(list(uses), raised)),
                 o.distance.eq(lane.distance),
                 o.sign.eq(passed.sign),
                 o.infinite.eq(passed.infinite),

@@ -65,7 +65,7 @@ def _distant(rng: Generator) -> NDArray[np.int64]:
     shape = (FAR, SIGNIFICAND, 2, 2, 2)
     distance, below, quarter, near_power, minus = np.indices(shape).reshape(len(shape), -1)
     half = distance - 1 - quarter
-    one = np.where((0 <= half) & (half < SIGNIFICAND), 1 << np.clip(half, 0, SIGNIFICAND), 0)
+    one = np.where((half >= 0) & (half < SIGNIFICAND), 1 << np.clip(half, 0, SIGNIFICAND), 0)
     bits = FP32.fraction_bits
     small = (one | 1 << below) & ((1 << bits) - 1)
     field = rng.integers(0, FP32.exponent_special - distance)
