@@ -35,7 +35,8 @@ def lane_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
     """Patterns that one bit makes special: in all lanes, and in each lane among zeros.
 
     The bit is one of a fraction, or the one that an exponent field has or lacks. Infinities, NaNs
-    and zeros are among large values too, and among infinities and NaNs.
+    and zeros are among large values too, and among infinities and NaNs; infinities and NaNs also
+    among values of each of the largest fields.
     """
     bits, fields = 1 << np.arange(dtype.fraction_bits), 1 << np.arange(dtype.exponent_bits)
     nans = np.concatenate([[dtype.infinity], dtype.infinity | bits])
@@ -48,8 +49,13 @@ def lane_rows(dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
     rows[np.arange(lanes), :, np.arange(lanes)] = alone
     yield rows.reshape(-1, lanes)
     large = (dtype.bias + 1 << dtype.fraction_bits) - 1
+    largest = dtype.infinity - (np.arange(1, 10) << dtype.fraction_bits) + 1
     zeros = (0, dtype.sign_bit)
-    for others, special in product((large, large | dtype.sign_bit, *nans[:2]), (*nans[:2], *zeros)):
+    pairs = [
+        *product((large, large | dtype.sign_bit, *nans[:2]), (*nans[:2], *zeros)),
+        *product(largest, nans[:2]),
+    ]
+    for others, special in pairs:
         among = np.full((lanes, lanes), others)
         among[np.arange(lanes), np.arange(lanes)] = special
         yield among
@@ -264,10 +270,10 @@ SPECIALS = 1 << 11
 
 
 def beside_specials(rows: NDArray[np.int64], dtype: Float) -> NDArray[np.int64]:
-    """Some of these blocks, with a NaN or an infinity in each lane in turn."""
+    """Some of these blocks, with an infinity or a NaN of one bit in each lane in turn."""
     found = rows[:: -(-len(rows) // SPECIALS)].copy()
     index, lanes = np.arange(len(found)), rows.shape[1]
-    specials = np.array([dtype.infinity, dtype.infinity + 1, dtype.quiet_nan])
+    specials = dtype.infinity | np.append(0, 1 << np.arange(dtype.fraction_bits))
     specials = np.concatenate([specials, specials | dtype.sign_bit])
     found[index, index % lanes] = specials[index // lanes % len(specials)]
     return found

@@ -44,7 +44,7 @@ def test_the_two_highest_bits_of_subnormal_blocks_are_any() -> None:
 
 
 def test_specials_come_in_every_lane() -> None:
-    found = beside_specials(np.ones((500, 8), np.int64), FP16)
+    found = beside_specials(np.ones((2000, 8), np.int64), FP16)
     special = (found & FP16.infinity) == FP16.infinity
     assert (special.sum(axis=1) == 1).all()
-    assert all(len(set(found[special[:, lane], lane].tolist())) == 6 for lane in range(8))
+    assert all(len(set(found[special[:, lane], lane].tolist())) == 22 for lane in range(8))
