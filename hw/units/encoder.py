@@ -226,6 +226,40 @@ def encoder_random(parameters: Parameters, rng: Generator, count: int) -> Items:
     return {**outer, "values": values, **_words(parameters, rng, count)}
 
 
+NEAR_WORDS = 1 << 12
+"""Items whose values are at the thresholds of words that are known."""
+
+
+def stochastic_corners(parameters: Parameters) -> Items:
+    """The encoder's corners, and blocks of values at the threshold of the words that they get.
+
+    They are the largest values that have their code, or the ones above them; a quarter has the code
+    of zero, or just not.
+    """
+    given = {**parameters, "rounding": Rounding.STOCHASTIC}
+    dtype = INPUT_DTYPES[parameters["dtype"]]
+    items = encoder_corners(parameters)
+    count, rng = len(items["values"]), np.random.default_rng(17)
+    step = -(-count // NEAR_WORDS)
+    some = {name: np.repeat(array[::step], 2, axis=0) for name, array in items.items()}
+    words = golden_lfsr(parameters).draw(count + len(some["values"]))[count:]
+
+    def codes(values: NDArray[np.int64]) -> NDArray[Any]:
+        blocks, _ = _encoded({**some, "values": values, "random": words}, given)
+        return blocks.codes.reshape(len(values), -1)[:, : values.shape[1]]
+
+    shape, width = some["values"].shape, dtype.width - 1
+    places = rng.integers(0, dtype.fraction_bits, shape, endpoint=True)
+    free = (1 << np.where(rng.random(shape) < 0.25, width, places)) - 1
+    found = some["values"] & ~free
+    kept = codes(found)
+    for bit in reversed(range(width)):
+        more = found | free & 1 << bit
+        found = np.where(codes(more) == kept, more, found)
+    found[1::2] += (found[1::2] & free[1::2]) != free[1::2]
+    return {x: np.concatenate([items[x], {**some, "values": found}[x]]) for x in items}
+
+
 _FEEDBACK = {"dtype": "fp32", "mode": "dense", "random_bits": 0, "rounding": "nearest"}
 
 
@@ -302,7 +336,7 @@ STOCHASTIC_ENCODER = Unit(
         **_of(encoder_choices(formats), "dtype", "mode"),
     },
     golden=stochastic_encoder_items,
-    corners=encoder_corners,
+    corners=stochastic_corners,
     random=encoder_random,
     samples={**RANDOM_SAMPLES, **SEED_SAMPLES},
     operation="value",
