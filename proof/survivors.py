@@ -9,7 +9,6 @@ from axs6.proof.equivalence import WAYS, compare
 from axs6.proof.items import item_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
 from axs6.proof.same_queue import SameItems, SameQueue, SameVectors
-from axs6.proof.solver import solve
 from axs6.proof.split import Split
 from axs6.proof.steps import NotShownError, Proof
 from axs6.proof.verdicts import UNDECIDED, Decision, Verdict
@@ -17,11 +16,14 @@ from axs6.proof.windows import Faults
 
 PAYLOAD, VALID = "o_payload[", "o_valid[0]"
 
-SMALL, LARGE = ((8, 12), (16, 24)), ((32, 64), (8, 200), (64, 200))
-"""Windows around a fault: levels behind it, and levels before those."""
+SMALL, LARGE = ((8, 12), (16, 24), (24, 80)), ((48, None), (96, None))
+"""Windows around a fault: levels behind it, and levels before those, None for all."""
 
 QUICK = 1.0
 """Seconds for a first question about a mutant."""
+
+WHOLE = 3
+"""Times the limit of a solver, for the question about the whole unit."""
 
 IN_PARTS = 10
 """Times the limit of a solver, for a question in parts."""
@@ -64,13 +66,14 @@ class Judge:
         self._proof = proof
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         selector = [graph.inputs[f"{SELECTOR}[{k}]"] for k in range(SELECTOR_BITS)]
-        self._faults = Faults(graph, selector)
         self._right = self._outputs(0)
         codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
         numbers = [name for name, scale in known.items() if scale.bits > WIDE]
         self._split = Split(graph, inputs, outputs, numbers, IN_PARTS * seconds)
         self._valid_codes = graph.all(codes)
         self._right_seen = self._seen(self._right)
+        counts = self._seen(dict.fromkeys(self._right, TRUE) | {VALID: self._right[VALID]})
+        self._faults = Faults(graph, selector, {**counts, VALID: self._valid_codes})
         self._queue = None if latency is None else self._same_queue(latency)
 
     def _same_queue(self, latency: int) -> SameQueue:
@@ -92,15 +95,16 @@ class Judge:
         """Whether the mutant with this value of the selector is the unit, or OPEN."""
         if self._faults.end_nearby(number, SMALL, QUICK):
             return Decision(Verdict.EQUAL)
-        wrong = self._outputs(number)
-        unlike = self._graph.any(self._differences(self._seen(wrong)).values())
-        return self._decided(wrong, solve(self._graph, [unlike], QUICK))
+        return UNDECIDED
 
     def decide(self, number: int) -> Decision:
         """The same, by all that may show it: this may take long."""
         if self._faults.end_nearby(number, LARGE, QUICK):
             return Decision(Verdict.EQUAL)
+        found = self._faults.unlike(number, WHOLE * self._seconds)
         wrong = self._outputs(number)
+        if found is not None:
+            return self._decided(wrong, found)
         seen = self._seen(wrong)
         found = self._split.solve(self._differences(seen))
         return self._decided(wrong, found) if found is not None else self._compared(wrong, seen)
