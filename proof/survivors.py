@@ -97,45 +97,48 @@ class Judge:
             return Decision(Verdict.EQUAL)
         return UNDECIDED
 
-    def decide(self, number: int) -> Decision:
-        """The same, by all that may show it: this may take long."""
+    def decide_soon(self, number: int) -> Decision:
+        """The same, by larger windows, and by a first question about the whole unit."""
         if self._faults.end_nearby(number, LARGE, QUICK):
             return Decision(Verdict.EQUAL)
+        return self._decided(number, self._faults.unlike(number, QUICK))
+
+    def decide(self, number: int) -> Decision:
+        """The same, by all that may show it: this may take long."""
         found = self._faults.unlike(number, WHOLE * self._seconds)
-        wrong = self._outputs(number)
         if found is not None:
-            return self._decided(wrong, found)
-        seen = self._seen(wrong)
+            return self._decided(number, found)
+        seen = self._seen(self._outputs(number))
         found = self._split.solve(self._differences(seen))
-        return self._decided(wrong, found) if found is not None else self._compared(wrong, seen)
+        return self._compared(number, seen) if found is None else self._decided(number, found)
 
     def _differences(self, seen: Mapping[str, int]) -> dict[str, int]:
         """Where outputs of a mutant are not those of the unit, by their names."""
         return {name: self._graph.unlike(bit, seen[name]) for name, bit in self._right_seen.items()}
 
-    def _decided(self, wrong: Mapping[str, int], found: set[int] | None) -> Decision:
+    def _decided(self, number: int, found: set[int] | None) -> Decision:
         """What the nodes say that are 1 where outputs differ; OPEN without an answer."""
         if found is None:
             return UNDECIDED
         if not found:
             return Decision(Verdict.EQUAL)
         ones = {name for name, bit in self._graph.inputs.items() if bit >> 1 in found}
-        return self._unlike(wrong, ones)
+        return self._unlike(number, ones)
 
-    def _compared(self, wrong: Mapping[str, int], wrong_seen: Mapping[str, int]) -> Decision:
+    def _compared(self, number: int, seen: Mapping[str, int]) -> Decision:
         """What ABC or the proof of the unit says of a mutant."""
         graph, seconds = self._graph, 2 * self._seconds
-        ports = (graph.with_outputs(each) for each in (self._right_seen, wrong_seen))
+        ports = (graph.with_outputs(each) for each in (self._right_seen, seen))
         found = compare(*ports, seconds=seconds, ways=WAYS[-1:])
         if found.equal is False:
-            return self._unlike(wrong, found.inputs)
-        equal = found.equal or self._proved(graph.with_outputs(wrong))
+            return self._unlike(number, found.inputs)
+        equal = found.equal or self._proved(graph.with_outputs(self._outputs(number)))
         return Decision(Verdict.EQUAL if equal else Verdict.OPEN)
 
-    def _unlike(self, wrong: Mapping[str, int], ones: Container[str]) -> Decision:
+    def _unlike(self, number: int, ones: Container[str]) -> Decision:
         """A mutant with other outputs or registers where some inputs are 1."""
         if self._registers:
-            return self._as_queue(wrong)
+            return self._as_queue(self._outputs(number))
         return Decision(Verdict.DIFFERENT, item_of(ones, self._inputs))
 
     def _seen(self, outputs: Mapping[str, int]) -> dict[str, int]:
