@@ -105,11 +105,10 @@ class Judge:
 
     def decide(self, number: int) -> Decision:
         """The same, by all that may show it: this may take long."""
-        found = self._faults.unlike(number, WHOLE * self._seconds)
-        if found is not None:
-            return self._decided(number, found)
         seen = self._seen(self._outputs(number))
         found = self._split.solve(self._differences(seen))
+        if found is None:
+            found = self._faults.unlike(number, WHOLE * self._seconds)
         return self._compared(number, seen) if found is None else self._decided(number, found)
 
     def _differences(self, seen: Mapping[str, int]) -> dict[str, int]:
