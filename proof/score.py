@@ -18,7 +18,7 @@ from axs6.proof.mutants import MOST, MutantModel, Mutants, Mutation, mutants
 from axs6.proof.prove import UnitProof
 from axs6.proof.steps import Proof
 from axs6.proof.survivors import Judge
-from axs6.proof.verdicts import Decision, Verdict
+from axs6.proof.verdicts import UNDECIDED, Decision, Verdict
 from axs6.sim.compiled import Stall
 from axs6.sim.tools import ToolError
 from axs6.synth.process import Limit
@@ -150,10 +150,11 @@ def mutation_score(
         made.graph, made.inputs, made.source.outputs, scales, queue, proof, SOLVER_SECONDS
     )
     limit, alive = Limit(seconds), [each for each in made.mutations if not dead[each.number]]
-    decisions = {each: judge.decide_quickly(each.number) for each in alive}
-    for each in alive:
-        if decisions[each].verdict is Verdict.OPEN and limit.left:
-            decisions[each] = judge.decide(each.number)
+    decisions = dict.fromkeys(alive, UNDECIDED)
+    for decide in (judge.decide_quickly, judge.decide_soon, judge.decide):
+        for each in alive:
+            if decisions[each].verdict is Verdict.OPEN and limit.left:
+                decisions[each] = decide(each.number)
     for each, decision in decisions.items():
         if decision.item is not None:
             _check_kills(model, each, decision.item)

@@ -9,7 +9,6 @@ from axs6.proof.equivalence import WAYS, compare
 from axs6.proof.items import item_of
 from axs6.proof.mutants import SELECTOR, SELECTOR_BITS
 from axs6.proof.same_queue import SameItems, SameQueue, SameVectors
-from axs6.proof.solver import solve
 from axs6.proof.split import Split
 from axs6.proof.steps import NotShownError, Proof
 from axs6.proof.verdicts import UNDECIDED, Decision, Verdict
@@ -17,11 +16,14 @@ from axs6.proof.windows import Faults
 
 PAYLOAD, VALID = "o_payload[", "o_valid[0]"
 
-SMALL, LARGE = ((8, 12), (16, 24)), ((32, 64), (8, 200), (64, 200))
-"""Windows around a fault: levels behind it, and levels before those."""
+SMALL, LARGE = ((8, 12), (16, 24), (24, 80)), ((48, None), (96, None))
+"""Windows around a fault: levels behind it, and levels before those, None for all."""
 
 QUICK = 1.0
 """Seconds for a first question about a mutant."""
+
+WHOLE = 3
+"""Times the limit of a solver, for the question about the whole unit."""
 
 IN_PARTS = 10
 """Times the limit of a solver, for a question in parts."""
@@ -64,13 +66,14 @@ class Judge:
         self._proof = proof
         self._registers = any(name.startswith(NEXT) for name in graph.outputs)
         selector = [graph.inputs[f"{SELECTOR}[{k}]"] for k in range(SELECTOR_BITS)]
-        self._faults = Faults(graph, selector)
         self._right = self._outputs(0)
         codes = [_is_code(graph, x, known[x.name]) for x in inputs if x.name in known]
         numbers = [name for name, scale in known.items() if scale.bits > WIDE]
         self._split = Split(graph, inputs, outputs, numbers, IN_PARTS * seconds)
         self._valid_codes = graph.all(codes)
         self._right_seen = self._seen(self._right)
+        counts = self._seen(dict.fromkeys(self._right, TRUE) | {VALID: self._right[VALID]})
+        self._faults = Faults(graph, selector, {**counts, VALID: self._valid_codes})
         self._queue = None if latency is None else self._same_queue(latency)
 
     def _same_queue(self, latency: int) -> SameQueue:
@@ -92,46 +95,49 @@ class Judge:
         """Whether the mutant with this value of the selector is the unit, or OPEN."""
         if self._faults.end_nearby(number, SMALL, QUICK):
             return Decision(Verdict.EQUAL)
-        wrong = self._outputs(number)
-        unlike = self._graph.any(self._differences(self._seen(wrong)).values())
-        return self._decided(wrong, solve(self._graph, [unlike], QUICK))
+        return UNDECIDED
+
+    def decide_soon(self, number: int) -> Decision:
+        """The same, by larger windows, and by a first question about the whole unit."""
+        if self._faults.end_nearby(number, LARGE, QUICK):
+            return Decision(Verdict.EQUAL)
+        return self._decided(number, self._faults.unlike(number, QUICK))
 
     def decide(self, number: int) -> Decision:
         """The same, by all that may show it: this may take long."""
-        if self._faults.end_nearby(number, LARGE, QUICK):
-            return Decision(Verdict.EQUAL)
-        wrong = self._outputs(number)
-        seen = self._seen(wrong)
+        seen = self._seen(self._outputs(number))
         found = self._split.solve(self._differences(seen))
-        return self._decided(wrong, found) if found is not None else self._compared(wrong, seen)
+        if found is None:
+            found = self._faults.unlike(number, WHOLE * self._seconds)
+        return self._compared(number, seen) if found is None else self._decided(number, found)
 
     def _differences(self, seen: Mapping[str, int]) -> dict[str, int]:
         """Where outputs of a mutant are not those of the unit, by their names."""
         return {name: self._graph.unlike(bit, seen[name]) for name, bit in self._right_seen.items()}
 
-    def _decided(self, wrong: Mapping[str, int], found: set[int] | None) -> Decision:
+    def _decided(self, number: int, found: set[int] | None) -> Decision:
         """What the nodes say that are 1 where outputs differ; OPEN without an answer."""
         if found is None:
             return UNDECIDED
         if not found:
             return Decision(Verdict.EQUAL)
         ones = {name for name, bit in self._graph.inputs.items() if bit >> 1 in found}
-        return self._unlike(wrong, ones)
+        return self._unlike(number, ones)
 
-    def _compared(self, wrong: Mapping[str, int], wrong_seen: Mapping[str, int]) -> Decision:
+    def _compared(self, number: int, seen: Mapping[str, int]) -> Decision:
         """What ABC or the proof of the unit says of a mutant."""
         graph, seconds = self._graph, 2 * self._seconds
-        ports = (graph.with_outputs(each) for each in (self._right_seen, wrong_seen))
+        ports = (graph.with_outputs(each) for each in (self._right_seen, seen))
         found = compare(*ports, seconds=seconds, ways=WAYS[-1:])
         if found.equal is False:
-            return self._unlike(wrong, found.inputs)
-        equal = found.equal or self._proved(graph.with_outputs(wrong))
+            return self._unlike(number, found.inputs)
+        equal = found.equal or self._proved(graph.with_outputs(self._outputs(number)))
         return Decision(Verdict.EQUAL if equal else Verdict.OPEN)
 
-    def _unlike(self, wrong: Mapping[str, int], ones: Container[str]) -> Decision:
+    def _unlike(self, number: int, ones: Container[str]) -> Decision:
         """A mutant with other outputs or registers where some inputs are 1."""
         if self._registers:
-            return self._as_queue(wrong)
+            return self._as_queue(self._outputs(number))
         return Decision(Verdict.DIFFERENT, item_of(ones, self._inputs))
 
     def _seen(self, outputs: Mapping[str, int]) -> dict[str, int]:
