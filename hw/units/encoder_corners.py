@@ -269,9 +269,14 @@ SPECIALS = 1 << 11
 """Blocks that get a NaN or an infinity."""
 
 
+def for_specials(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Some of the items, evenly spread, that `beside_specials` takes."""
+    return rows[:: -(-len(rows) // SPECIALS)]
+
+
 def beside_specials(rows: NDArray[np.int64], dtype: Float) -> NDArray[np.int64]:
     """Some of these blocks, with an infinity or a NaN of one bit in each lane in turn."""
-    found = rows[:: -(-len(rows) // SPECIALS)].copy()
+    found = for_specials(rows).copy()
     index, lanes = np.arange(len(found)), rows.shape[1]
     specials = dtype.infinity | np.append(0, 1 << np.arange(dtype.fraction_bits))
     specials = np.concatenate([specials, specials | dtype.sign_bit])

@@ -25,19 +25,23 @@ HARD = 1 << 14
 TRIED = 64
 """Random outer scales of which one is taken."""
 
+CHOICES = 16
+"""Random boundaries of which one is taken for a value."""
+
 Numbers = NDArray[np.float64]
 Patterns = NDArray[np.int64]
 
 
 def outer_patterns(rng: Generator, count: int) -> Patterns:
     """FP32 patterns of positive numbers: of any size, near 1, subnormal, powers of two, and at both
-    ends of the range, where fractions are zeros, ones, and one bit."""
+    ends of the range, where fractions are zeros, ones, one bit, and ones above zeros."""
     bits, fractions = FP32.fraction_bits, rng.integers(0, FP32.smallest_normal, count)
     near_one = (FP32.bias + rng.integers(-12, 12, count) << bits) | fractions
     subnormal = 1 + (fractions >> rng.integers(bits, size=count))
     anything = rng.integers(1, FP32.max_finite, count)
     fields = rng.integers(-6, 6, count) % FP32.exponent_special
-    extremes = np.array([0, (1 << bits) - 1, *(1 << np.arange(bits))])
+    ones = 1 << np.arange(bits)
+    extremes = np.array([0, (1 << bits) - 1, *ones, *((1 << bits) - ones)])
     ends = np.maximum(fields << bits | rng.choice(extremes, count), 1)
     powers = rng.integers(1, FP32.exponent_special, count) << bits
     return np.choose(rng.integers(5, size=count), [anything, near_one, subnormal, powers, ends])
@@ -139,30 +143,62 @@ def _nearest(
 ) -> tuple[Patterns, Patterns]:
     """Values nearest to where a scale or a code changes, or beside, under given outer scales.
 
-    Half of the outer scales have reciprocals that are hard to round. A quarter are those of some
-    random ones under which the scale is nearest to its change, and the others are random.
+    Half of the outer scales have reciprocals that are hard to round. Of the others, half are those
+    of some random ones under which the scale is nearest to its change, or to where the quotient is
+    rounded to it. Values are at the boundaries to which their products are nearest, or just below
+    the largest one.
     """
-    bounds, rows = steps.bound(rng, EACH), np.arange(EACH)
-    some = outer_patterns(rng, EACH * TRIED).reshape(EACH, TRIED)
-    held = _held(some)
-    tops = _or_beside(rng, dtype, held * steps.largest * bounds[:, None])
-    quotients = (_numbers(dtype, tops) / steps.largest).astype(np.float32).astype(np.float64)
-    missed = np.abs(quotients / held / bounds[:, None] - 1)
-    best = np.argmin(np.where(missed > 0, missed, np.inf), axis=1) * (rows % 4 == 1)
-    outer, top = some[rows, best], tops[rows, best]
+    rows = np.arange(EACH)
+    outer, bounds = outer_patterns(rng, EACH), steps.bound(rng, EACH)
     fractions = hard_reciprocals()[(HARD ** rng.random(EACH)).astype(np.int64) - 1]
     hard = np.maximum(outer, FP32.smallest_normal) & -FP32.smallest_normal | fractions
-    outer[::2], top[::2] = (
-        hard[::2],
-        _or_beside(rng, dtype, _held(hard) * steps.largest * bounds)[::2],
-    )
+    outer = np.where(rows % 2 == 0, hard, outer)
+    top = _or_beside(rng, dtype, _held(outer) * steps.largest * bounds)
+    outer[1::4], top[1::4] = _nearest_scales(rng, steps, dtype, bounds[1::4])
     held = _held(outer)
-    factors = steps.of(_numbers(dtype, top) / held / steps.largest)
-    values = _or_beside(rng, dtype, (held * factors)[:, None] * rng.choice(sizes, (EACH, lanes)))
+    scales = held * steps.of(_numbers(dtype, top) / held / steps.largest)
+    values = _nearest_values(rng, dtype, scales, sizes, lanes)
     if len(steps.numbers) > 1:
-        values = np.minimum(values, top[:, None])
+        below = top[:, None] - (1 << rng.integers(8, size=values.shape))
+        close = (rows % 8 == 1)[:, None] & (rng.random(values.shape) < 0.8)
+        values = np.minimum(np.where(close, np.maximum(below, 0), values), top[:, None])
         values[rows, rng.integers(lanes, size=EACH)] = top
     return outer, values | rng.integers(2, size=values.shape) << dtype.width - 1
+
+
+def _nearest_scales(
+    rng: Generator, steps: _Steps, dtype: Float, bounds: Numbers
+) -> tuple[Patterns, Patterns]:
+    """Outer scales and largest values whose quotients are nearest to bounds, but not equal.
+
+    They are nearest to a bound, or to the middle between it and an FP32 number beside it.
+    """
+    count = len(bounds)
+    single = bounds.astype(np.float32)
+    beside = np.where(rng.random(count) < 0.5, 0, np.float32(np.inf)).astype(np.float32)
+    middle = (bounds + np.nextafter(single, beside).astype(np.float64)) / 2
+    goals = np.where(rng.random(count) < 0.5, middle, bounds)[:, None]
+    some = outer_patterns(rng, count * TRIED).reshape(count, TRIED)
+    tops = _or_beside(rng, dtype, _held(some) * steps.largest * goals)
+    quotients = (_numbers(dtype, tops) / steps.largest).astype(np.float32).astype(np.float64)
+    missed = np.abs(quotients / _held(some) / goals - 1)
+    rows, best = np.arange(count), np.argmin(np.where(missed > 0, missed, np.inf), axis=1)
+    return some[rows, best], tops[rows, best]
+
+
+def _nearest_values(
+    rng: Generator, dtype: Float, scales: Numbers, sizes: Numbers, lanes: int
+) -> Patterns:
+    """Values whose products with reciprocals of scales are nearest to boundaries, or beside."""
+    bounds = rng.choice(sizes, (len(scales), lanes, CHOICES))
+    found = patterns_near(dtype, scales[:, None, None] * bounds)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        reciprocals = (1 / scales).astype(np.float32).astype(np.float64)[:, None, None]
+        missed = np.abs(_numbers(dtype, found) * reciprocals / bounds - 1)
+    best = np.argmin(np.where(missed > 0, missed, np.inf), axis=2)
+    values = np.take_along_axis(found, best[..., None], axis=2)[..., 0]
+    near = values + rng.choice([-1, 0, 0, 0, 0, 0, 1], values.shape)
+    return np.clip(near, 0, dtype.max_finite)
 
 
 @cache

@@ -14,7 +14,9 @@ from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real, Selecte
 from axs6.golden.scaling import as_bf16, real_values
 from axs6.hw.core.layouts import outer_names
 from axs6.hw.units.encoder_corners import (
+    beside_specials,
     boundaries,
+    for_specials,
     lane_rows,
     near,
     special_patterns,
@@ -30,9 +32,16 @@ OUTER = np.array(
 """Outer scales of every size: the ends of FP32, subnormal ones, and no powers of two."""
 
 NO_SCALE = np.array(
-    [0, 0x80000000, 0xBF800000, FP32.infinity, 0xFF800000, FP32.quiet_nan, 0x7F800001], np.uint32
+    [
+        *(0, 0x80000000, 0xBF800000, FP32.infinity, 0xFF800000),
+        *(FP32.infinity | 1 << bit for bit in range(FP32.fraction_bits)),
+    ],
+    np.uint32,
 )
 """Patterns that are no positive finite number."""
+
+OF_NO_SCALE = 8
+"""Blocks of random numbers under each of them."""
 
 AT_BOUNDARIES = 1 << 12
 """Blocks at random boundaries."""
@@ -63,8 +72,10 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         for rows in _boundary_rows(fmt, dtype, lanes, scale.view(np.float32)):
             parts.append((np.full(len(rows), scale), rows))
     if fmt.outer:
-        turns = np.resize(NO_SCALE, len(windows))
-        parts.append((turns, windows))
+        parts.append((np.resize(NO_SCALE, len(windows)), windows))
+        count = OF_NO_SCALE * len(NO_SCALE)
+        numbers = np.random.default_rng(14).integers(dtype.infinity, size=(count, lanes))
+        parts.append((np.resize(NO_SCALE, count), numbers))
         sizes = np.array([*map(float, boundaries(fmt.element))])
         parts += quotient_corners(fmt, dtype, lanes, sizes)
     parts.append(_at_random_boundaries(fmt, dtype, lanes))
@@ -72,6 +83,8 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         equal = nearly_equal_rows(fmt, dtype, lanes)
         parts.append((np.full(len(equal), OUTER[0]), equal))
     scales, values = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
+    values = np.concatenate([values, beside_specials(values, dtype)])
+    scales = np.concatenate([scales, for_specials(scales)])
     return {**dict.fromkeys(outer_names(fmt), scales), "values": values}
 
 
