@@ -4,6 +4,7 @@ A low digit of a quotient counts only where what follows from it is next to a nu
 changes. The outer scale, which has more bits than the values, is chosen so that it is.
 """
 
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -57,15 +58,17 @@ def quotient_corners(
         sizes: boundaries of the element, under scales of 1.
 
     Returns:
-        Blocks whose codes of values change; blocks whose scale changes if the format has any; and
-        blocks of values nearest to both under given outer scales.
+        Blocks whose codes of values change; blocks whose scale changes if the format has any;
+        blocks of values nearest to both under given outer scales; and blocks of values whose
+        products are hard to round.
     """
     rng = np.random.default_rng(17)
     steps = _Steps(fmt)
     kinds = [_at_elements(rng, steps, dtype, lanes, sizes)]
     if fmt.blocked:
         kinds.append(_at_scales(rng, steps, dtype, lanes, sizes))
-    return [*kinds, _nearest(rng, steps, dtype, lanes, sizes)]
+    kinds.append(_nearest(rng, steps, dtype, lanes, sizes))
+    return [*kinds, _hard_products(rng, steps, dtype, lanes, sizes)]
 
 
 class _Steps:
@@ -199,6 +202,50 @@ def _nearest_values(
     values = np.take_along_axis(found, best[..., None], axis=2)[..., 0]
     near = values + rng.choice([-1, 0, 0, 0, 0, 0, 1], values.shape)
     return np.clip(near, 0, dtype.max_finite)
+
+
+PRODUCTS = 1 << 11
+"""Products of which factors are looked for."""
+
+BELOW = 20
+"""Places, fewer than this, from the middle of two FP32 numbers to the last 1 of a product near."""
+
+
+def _hard_products(
+    rng: Generator, steps: _Steps, dtype: Float, lanes: int, sizes: Numbers
+) -> tuple[Patterns, Patterns]:
+    """Values whose products with reciprocals of outer scales are hard to round to FP32.
+
+    The exact product is the middle of a boundary and the FP32 number next to it, or beside, so that
+    its last 1 decides the code. They are in all lanes but that of the largest one, with which a
+    block that has a scale has the scale 1.
+    """
+    outer, values = (np.concatenate(x) for x in zip(*_factors(rng, dtype, sizes), strict=True))
+    patterns = np.tile(patterns_near(dtype, values)[:, None], lanes)
+    if len(steps.numbers) > 1:
+        top = patterns_near(dtype, outer * steps.largest * (1 - 2.0**-6))
+        patterns = np.minimum(patterns, top[:, None])
+        patterns[np.arange(len(top)), rng.integers(lanes, size=len(top))] = top
+    signs = rng.integers(2, size=patterns.shape) << dtype.width - 1
+    return outer.astype(np.float32).view(np.uint32).astype(np.int64), patterns | signs
+
+
+def _factors(rng: Generator, dtype: Float, sizes: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+    """Outer scales and values, whose products with reciprocals are hard to round to FP32."""
+    for bound in rng.choice(sizes, PRODUCTS):
+        below, beside = int(rng.integers(BELOW)), int(rng.choice([-1, 1]))
+        number = int(np.ldexp(np.frexp(bound)[0], FP32.fraction_bits + 2))
+        product = (number + beside << below) + (int(rng.choice([-1, 1])) if below else 0)
+        least = 2 << below  # so that the other factor is a significand
+        most = 2 * least if below else 1 << FP32.fraction_bits // 2
+        candidates = np.arange(least + 1, min(most, 2 << dtype.fraction_bits), 2)
+        values = candidates[product % candidates == 0].astype(np.float64)
+        others = product / values
+        factors = np.frexp(others)[0] * 2.0 ** rng.integers(-6, 6, len(values))
+        outer = (1 / factors).astype(np.float32)
+        exact = (1 / outer).astype(np.float64) == factors
+        unit = bound / (number << below)
+        yield outer[exact].astype(np.float64), (values * others / factors * unit)[exact]
 
 
 @cache

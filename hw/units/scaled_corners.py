@@ -40,9 +40,6 @@ NO_SCALE = np.array(
 )
 """Patterns that are no positive finite number."""
 
-OF_NO_SCALE = 8
-"""Blocks of random numbers under each of them."""
-
 AT_BOUNDARIES = 1 << 12
 """Blocks at random boundaries."""
 
@@ -73,9 +70,7 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
             parts.append((np.full(len(rows), scale), rows))
     if fmt.outer:
         parts.append((np.resize(NO_SCALE, len(windows)), windows))
-        count = OF_NO_SCALE * len(NO_SCALE)
-        numbers = np.random.default_rng(14).integers(dtype.infinity, size=(count, lanes))
-        parts.append((np.resize(NO_SCALE, count), numbers))
+        parts += _without_scale(dtype, lanes)
         sizes = np.array([*map(float, boundaries(fmt.element))])
         parts += quotient_corners(fmt, dtype, lanes, sizes)
     parts.append(_at_random_boundaries(fmt, dtype, lanes))
@@ -86,6 +81,19 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
     values = np.concatenate([values, beside_specials(values, dtype)])
     scales = np.concatenate([scales, for_specials(scales)])
     return {**dict.fromkeys(outer_names(fmt), scales), "values": values}
+
+
+def _without_scale(
+    dtype: Float, lanes: int
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
+    """Random numbers under outer scales that are none, and with an infinity or NaN in each lane."""
+    rng = np.random.default_rng(14)
+    scale, lane, nan = np.indices((len(NO_SCALE), lanes, 2)).reshape(3, -1)
+    for special in (False, True):
+        values = rng.integers(dtype.infinity, size=(len(scale), lanes))
+        if special:
+            values[np.arange(len(scale)), lane] = dtype.infinity | nan
+        yield NO_SCALE[scale], values
 
 
 def _under_one(fmt: BlockFormat, dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
