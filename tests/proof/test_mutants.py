@@ -143,6 +143,7 @@ def test_mutants_with_registers_are_killed_or_the_same_queue(
     assert [str(x.mutation) for x in found.survivors if x.decision.verdict != "equal"] == []
 
 
+@pytest.mark.slow  # scores with registers are in every run
 def test_a_receiver_that_waits_and_a_reset_in_flight_kill_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
