@@ -82,6 +82,7 @@ def wide_words() -> tuple[Any, Any]:
     return limbs, model.run({"a": limbs[0], "b": limbs[1]}).outputs
 
 
+@pytest.mark.slow  # g++ takes 9 s over their products and quotients
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_words_wider_than_an_element(operation: str) -> None:
     limbs, outputs = wide_words()
