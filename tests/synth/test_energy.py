@@ -142,7 +142,9 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
     ("unit", "parameters"),
     [
         pytest.param("encoder", {"block": 8, "dtype": "bf16"}, marks=pytest.mark.slow),
-        ("decoder", {"block": 8, "stages": 1, "dtype": "bf16"}),
+        pytest.param(
+            *("decoder", {"block": 8, "stages": 1, "dtype": "bf16"}), marks=pytest.mark.slow
+        ),
         pytest.param("decoder", {"block": 8, "stages": 1}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("dot", {"block": 8, "stages": 3, "interleave": 2}, marks=pytest.mark.slow),
@@ -159,6 +161,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
     ],
 )
 def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> None:
+    """The command of test_switching.py has random data in every run."""
     report = energy(unit, parameters, stimulus=RANDOM)
     used = report.measured
     assert used.per_item == pytest.approx(sum(used.parts.values()))

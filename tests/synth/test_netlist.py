@@ -34,6 +34,7 @@ def mapped(unit: str, **parameters: Any) -> MappedDesign:
     return mapped_design(made.verilog, made.module, target="sky130", adder_cells=True)
 
 
+@pytest.mark.slow  # the next ones simulate such files in Icarus
 def test_verilog_computes_what_the_unit_does() -> None:
     given: dict[str, Any] = {"block": 8, "stages": 2, "format": "mxfp4"}
     design = mapped("block_dot", **given)

@@ -153,6 +153,7 @@ def test_a_scheduler_that_dies_is_one_line(cluster: Clusters, tmp_path: Path) ->
     assert all(step.startswith("measured block_dot ") for step in steps)
 
 
+@pytest.mark.slow  # one without any is in every run
 def test_a_cluster_that_loses_its_workers_ends_the_sweep(
     cluster: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
