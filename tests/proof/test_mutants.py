@@ -88,7 +88,7 @@ def test_an_item_of_the_solver_that_does_not_kill_is_a_fault(
 @pytest.mark.parametrize(
     ("unit", "parameters"),
     [
-        ("decoder", SMALL),
+        pytest.param(*("decoder", SMALL), marks=pytest.mark.slow),
         pytest.param("expander", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("decoder", {"block": 8, "format": "nvfp4"}, marks=pytest.mark.slow),
         pytest.param("decoder", {**SMALL, "format": "nvfp4"}, marks=pytest.mark.slow),

@@ -30,7 +30,7 @@ FEW_CORNERS = {
 """Parameters of units whose corners Icarus takes long over."""
 
 ON_ICARUS = ("dot",)
-"""Units that Icarus has in every run: one that adds up, beside the decoders below."""
+"""Units that Icarus has in every run: one that adds up."""
 
 CASES = [
     ("encoder", {"block": 8, "dtype": "bf16", "mode": "sparse", "stages": 3}),
@@ -81,7 +81,7 @@ def test_units_equal_the_golden_model_on_icarus(unit: str) -> None:
 DECODED = [
     ("icarus", {"format": "mx4", "block": 8, "dtype": "bf16", "blocks": "packed"}),
 ]
-"""Decoders of formats that every run has on a simulator; there are encoders for the other one."""
+"""A decoder of packed blocks; every run has decoders in simulators in tests/hw/test_ports.py."""
 
 EVERY_DECODER = [
     (simulator, {"format": name, "block": 16, "dtype": dtype})
@@ -93,7 +93,7 @@ EVERY_DECODER = [
 @WITH_ICARUS
 @pytest.mark.parametrize(
     ("simulator", "parameters"),
-    [*DECODED, *(pytest.param(*each, marks=pytest.mark.slow) for each in EVERY_DECODER)],
+    [pytest.param(*each, marks=pytest.mark.slow) for each in (*DECODED, *EVERY_DECODER)],
 )
 def test_decoders_of_formats_equal_the_golden_model(
     simulator: str, parameters: dict[str, Any]

@@ -91,6 +91,7 @@ def test_a_constant_input_costs_nothing(reference: str) -> None:
     assert used.per_item == used.activity == used.standard_error == 0
 
 
+@pytest.mark.slow  # the test before has the unit without registers
 def test_a_constant_input_costs_the_clock_alone() -> None:
     unit, parameters = UNITS["block_dot"], {"block": 8, "stages": 2}
     component: Any = unit.build(**parameters)

@@ -54,8 +54,8 @@ def check(mapping: str, unit: str, given: dict[str, Any]) -> None:
         assert differences(netlist, unit, given, Stall(0.3, 0.3, seed=1)) == 0
 
 
-SLOW = ("generic", "sky130 for speed")
-"""Flows that other tests of mapped netlists have in every run, as those of areas and of clocks."""
+SLOW = ("generic", "sky130 for speed", "xc7")
+"""Flows of targets, and of a goal, that tests of areas and of clocks have in every run."""
 
 ELSEWHERE = ("generic for speed", "sky130")
 """Flows whose parts every run has in others: each goal, each target."""

@@ -99,6 +99,7 @@ def dots(expression: str, **options: Any) -> Sweep:
     return sweep(["block_dot"], expression, parameters=size, breakdown=False, **options)
 
 
+@pytest.mark.slow  # processes of this machine do in every run
 @pytest.mark.usefixtures("own_cache")
 def test_a_cluster_gives_the_results_of_this_machine(
     lasting: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

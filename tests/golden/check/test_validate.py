@@ -183,6 +183,7 @@ def test_rounding_up_one_word_late_is_caught():
     assert_caught(Model(encode=wrong), STOCHASTIC, "encode float32, 1 random bits")
 
 
+@pytest.mark.slow  # the enumeration of 100,000 codes takes 4 s
 def test_every_code_is_decoded_at_every_exponent():
     rng = np.random.default_rng(0)
     dense = Counter((x.what, x.inputs) for x in decode_all(GOLDEN, rng, 1))
