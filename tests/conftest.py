@@ -20,18 +20,30 @@ from axs6.hw.core.amaranth_internals import PackagedYosys
 from axs6.sim.batch import activity
 from axs6.sim.batch import engine as batch
 
+UNOPTIMISED = "sh -c 'exec \"$$@\" -O0' sh"
+"""What Verilator's makefiles put before the compiler's command: a last option is added to it."""
+
+
+def is_quick(config: pytest.Config) -> bool:
+    """Whether a run leaves the slow tests out."""
+    return "not slow" in config.option.markexpr
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set the surroundings of every worker and child, before any of them loads numpy or torch.
 
-    The builds of simulations stay in pytest's own cache. Workers have a core each, where the
-    threads of libraries would wait for one another in loops that take most of the time. Garbage
-    is collected as the command line does it.
+    The builds of simulations stay in pytest's own cache. Those of Verilator are not optimised in
+    quick runs, whose few items take less time than that, and have a folder apart. Workers have a
+    core each, where the threads of libraries would wait for one another in loops that take most of
+    the time. Garbage is collected as the command line does it.
     """
     gc.set_threshold(*COLLECTIONS)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    quick = is_quick(config)
+    if quick:
+        os.environ.setdefault("OBJCACHE", UNOPTIMISED)
     if not os.environ.get("AXS6_CACHE"):
-        folder = config.cache.mkdir("axs6")
+        folder = config.cache.mkdir("axs6-quick" if quick else "axs6")
         folder.chmod(0o700)
         os.environ["AXS6_CACHE"] = str(folder)
 
@@ -109,7 +121,7 @@ def kernels_for_few_values(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     library = sys.modules.get("axs6.torch.kernels.library")
     with pytest.MonkeyPatch.context() as patch:
-        if library is not None and "not slow" in request.config.option.markexpr:
+        if library is not None and is_quick(request.config):
             patch.setattr(library, "OPTIONS", ("-O1", "-pthread"))
         yield
 

@@ -46,7 +46,7 @@ def new_format(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_format(main: Main, new_format: str, tmp_path: Path) -> None:
     assert f"{new_format} " in main("list", "--formats").succeeded()
     assert str(CATALOG[new_format]) in main("info", new_format).succeeded()
-    checked = ("validate", "--format", new_format, "--samples", "20", "--json", "-")
+    checked = ("validate", "--format", new_format, "--samples", "5", "--json", "-")
     assert passed(main(*checked).succeeded())
     x = np.random.default_rng(0).normal(size=(4, 64)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)

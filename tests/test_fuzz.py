@@ -20,7 +20,7 @@ def fuzz(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("inputs", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("inputs", [100, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_inputs_are_treated_as_documented(inputs: int, tmp_path: Path) -> None:
     done = fuzz("--inputs", str(inputs), cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

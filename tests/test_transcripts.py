@@ -37,6 +37,9 @@ LONG = (
 STARTS = tuple(page for page in pages.PAGES if page.parent.name == "start")
 """Pages for newcomers, whose files are written and whose commands run in order, in one folder."""
 
+SLOW_STARTS = ("rtl-engineer", "architect")
+"""Those of them whose commands, which tests of the command line have, take 10 s together."""
+
 ELSEWHERE = ("cc", "./check_vectors", "./check_formats")
 """Programs of transcripts that test_examples.py runs."""
 
@@ -124,8 +127,18 @@ def follow(text: str, folder: Path, main: Callable[..., Any], long: bool) -> lis
     return wrong
 
 
-@pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("page", STARTS, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    ("page", "long"),
+    [
+        pytest.param(
+            *(page, long),
+            id=f"{page.stem}-{long}",
+            marks=[pytest.mark.slow] * (long or page.stem in SLOW_STARTS),
+        )
+        for page in STARTS
+        for long in (False, True)
+    ],
+)
 def test_a_newcomer_gets_what_the_page_shows(
     page: Path, long: bool, tmp_path: Path, main: Callable[..., Any]
 ) -> None:

@@ -38,6 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow  # make docs builds the site, which takes 12 s
 def test_the_site_needs_no_network(site: Path) -> None:
     loading = re.compile(r'<(?:script|img|iframe|link)\b[^>]*(?:src|href)="?(?:https?:)?//[^>]*>')
     texts = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
@@ -49,6 +50,7 @@ def test_the_site_needs_no_network(site: Path) -> None:
         assert not re.search(r"url\([\"']?https?:", path.read_text(encoding="utf-8")), path
 
 
+@pytest.mark.slow  # as the test before
 def test_search_works_from_files(site: Path, browser: Any) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     asked: list[str] = []

@@ -58,7 +58,7 @@ def fresh(kernels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     "backend",
     # Inductor compiles two dozen kernels of the model; every run has those of smaller ones.
-    [pytest.param(each, marks=[pytest.mark.slow] * (each == "inductor")) for each in BACKENDS],
+    [pytest.param(each, marks=[pytest.mark.slow] * (each != "eager")) for each in BACKENDS],
 )
 def test_a_compiled_model_gives_the_same_bits(backend: str, same: Same) -> None:
     model = convert(Model(), exclude=["excluded"])

@@ -386,7 +386,10 @@ v.validate = functools.partial(v.validate, model=v.Model(add=lambda a, b: a | b)
     ("script", "arguments", "said"),
     [
         (ANOTHER_SEED, ["regress", *REGISTER, *QUICK], "the golden model gives"),
-        (WITHOUT_TESTS, ["regress", *REGISTER, *QUICK], "the simulator left no results file"),
+        pytest.param(
+            *(WITHOUT_TESTS, ["regress", *REGISTER, *QUICK], "the simulator left no results file"),
+            marks=pytest.mark.slow,
+        ),
         (WRONG_ADDITION, ["validate", "--samples", "1"], "fp32 addition of"),
     ],
     ids=["wrong unit", "no tests", "wrong model"],
@@ -461,8 +464,8 @@ def test_validate_takes_formats(main: Cli) -> None:
 @pytest.mark.parametrize(
     "target",
     [
-        *("generic", "sky130"),
-        *(pytest.param(fpga, marks=pytest.mark.slow) for fpga in ("ice40", "ecp5", "xc7")),
+        "sky130",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in ("generic", "ice40", "ecp5", "xc7")),
     ],
 )
 def test_area_reports_json(main: Cli, target: str) -> None:

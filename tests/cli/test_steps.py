@@ -78,9 +78,10 @@ def test_the_library_is_silent(tmp_path: Path) -> None:
     ("command", "steps"),
     [
         (["generate", "lfsr", "-o", "rtl"], ["writing the Verilog of lfsr"]),
-        (
+        pytest.param(
             ["area", "lfsr", "--block", "8"],
             ["writing the Verilog of lfsr", "synthesising lfsr on generic"],
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             ["study", "accuracy", "mlp", "--block", "8", "--samples", "8", "--backend", "emulated"],

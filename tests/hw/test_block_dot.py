@@ -29,7 +29,7 @@ COMPOSED = [
     "razerxe5m2_e4m3fn_t16_float32",
 ]
 QUICK = {("nf4q6_e8m0_t16", STRUCTURE), ("razer", STRUCTURE)}
-QUICK |= {("mxint8", BEHAVIOUR), ("mx9", STRUCTURE), ("mxfp4", STRUCTURE), ("nvfp4", BEHAVIOUR)}
+QUICK |= {("mx9", STRUCTURE), ("nvfp4", BEHAVIOUR)}
 ITEMS = {"quick": 2_000, "slow": 20_000}
 
 CASES = [

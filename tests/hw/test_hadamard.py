@@ -44,7 +44,7 @@ def lose_sign_of_infinity(m: Module, o: Any) -> None:
 @pytest.mark.parametrize(
     ("step", "change"),
     [
-        ("Butterflies", lose_infinity),
+        pytest.param("Butterflies", lose_infinity, marks=pytest.mark.slow),
         ("AlignTransformed", lose_lowest_bit),
         pytest.param("SumLanes", lose_sign_of_infinity, marks=pytest.mark.slow),
     ],

@@ -46,7 +46,7 @@ def design_of_two(folder: Path, *pair: Generated) -> list[Path]:
     return [folder / "top.v", *(folder / f"{made.module}.v" for made in pair)]
 
 
-@pytest.mark.parametrize("period", [None, 2500.0])
+@pytest.mark.parametrize("period", [pytest.param(None, marks=pytest.mark.slow), 2500.0])
 def test_fusesoc_reads_the_core_file_and_runs_verilator(
     tmp_path: Path, period: float | None
 ) -> None:

@@ -36,11 +36,12 @@ SHORT: dict[str, Any] = {**SMALL, "format": "int4", "accumulator": "paper", "vie
 
 ON_BUS: dict[str, Any] = {**SMALL, "dtype": "bf16", "view": BEHAVIOUR}
 
-QUICK = [("dot", "async-low", SHORT), ("axis_decoder", "sync-low", ON_BUS)]
-"""Units and resets of the ordinary run, which have the level and the kind that are not usual."""
+QUICK = [("axis_decoder", "async-low", ON_BUS)]
+"""Unit and reset of the ordinary run, of the level and the kind that are not usual."""
 
 RESET_CASES = [
     *(pytest.param(*each, "icarus", marks=WITH_ICARUS) for each in QUICK),
+    pytest.param("dot", "async-low", SHORT, "icarus", marks=[WITH_ICARUS, pytest.mark.slow]),
     *(
         pytest.param(unit, kind, SMALL, "verilator", marks=pytest.mark.slow)
         for unit in ("dot", "matmul", "axis_dot", "stochastic_encoder")

@@ -182,7 +182,7 @@ def test_names_that_are_taken_get_a_number() -> None:
     ("unit", "parameters"),
     [
         ("lfsr", {"block": 8, "lfsr_seed": 5}),
-        (
+        pytest.param(
             "dot",
             {
                 "format": "mxfp4",
@@ -191,6 +191,7 @@ def test_names_that_are_taken_get_a_number() -> None:
                 "ports": "fields",
                 "view": "behaviour",
             },
+            marks=pytest.mark.slow,
         ),
         (
             "axis_dot",

@@ -106,7 +106,7 @@ STEPS: dict[str, tuple[dict[str, Any], Any, str, Change]] = {
         lambda i, right, o: o.outer.eq(right.outer ^ (right.outer[:23] == 1)),
     ),
 }
-QUICK = ("a lane counts twice", "an error of b is lost")
+QUICK = ("a lane counts twice",)
 
 
 @pytest.mark.parametrize(

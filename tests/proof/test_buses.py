@@ -42,10 +42,11 @@ HELD = "    if (ready1) begin\n      _52_ ="
     ("old", "new", "wanted"),
     [
         ("i__payload[128] = s_axis_tlast", "i__payload[128] = s_axis_tuser", BusProof.same),
-        (
+        pytest.param(
             "i__payload[127:0] = s_axis_tdata",
             "i__payload[127:0] = {s_axis_tdata[111:0], s_axis_tdata[127:112]}",
             BusProof.same,
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "m_axis_tlast = o__payload[41];",

@@ -88,7 +88,7 @@ def test_an_item_of_the_solver_that_does_not_kill_is_a_fault(
 @pytest.mark.parametrize(
     ("unit", "parameters"),
     [
-        ("decoder", SMALL),
+        pytest.param(*("decoder", SMALL), marks=pytest.mark.slow),
         pytest.param("expander", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("decoder", {"block": 8, "format": "nvfp4"}, marks=pytest.mark.slow),
         pytest.param("decoder", {**SMALL, "format": "nvfp4"}, marks=pytest.mark.slow),
@@ -143,6 +143,7 @@ def test_mutants_with_registers_are_killed_or_the_same_queue(
     assert [str(x.mutation) for x in found.survivors if x.decision.verdict != "equal"] == []
 
 
+@pytest.mark.slow  # scores with registers are in every run
 def test_a_receiver_that_waits_and_a_reset_in_flight_kill_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -101,16 +101,18 @@ def test_names_and_the_order_of_registers_do_not_matter() -> None:
         ("if (add) sum", "if (add | result & !v1) sum", Property.ONCE),
         ("if (add) sum", "if (add | v2 & !done) sum", Adding.KEPT),
         ("if (add) sum", "if (add & !l1) sum", Adding.TAKEN),
-        ("if (add) begin begins <= l1;", "if (add) begin begins <= begins & l1;", Adding.PROGRESS),
-        ("begins <= l1;", "begins <= !l1;", Adding.BEGIN),
-        ("begins <= l1;", "begins <= last;", Adding.BEGIN),
+        pytest.param("if (add) begin begins <= l1;", "if (add) begin begins <= begins & l1;",
+                     Adding.PROGRESS, marks=pytest.mark.slow),
+        pytest.param("begins <= l1;", "begins <= !l1;", Adding.BEGIN, marks=pytest.mark.slow),
+        pytest.param("begins <= l1;", "begins <= last;", Adding.BEGIN, marks=pytest.mark.slow),
         ("if (move3) begin v3 <= result; r", "if (move3) v3 <= result; begin r", Property.HELD),
-        ("if (move3) begin v3", "begin v3", Property.HELD),
-        ("done <= l1;", "done <= 1;", Property.ONCE),
+        pytest.param("if (move3) begin v3", "begin v3", Property.HELD, marks=pytest.mark.slow),
+        pytest.param("done <= l1;", "done <= 1;", Property.ONCE, marks=pytest.mark.slow),
         ("l1 <= last;", "l1 <= l2; l2 <= last;", Adding.BEGIN),
-        ("a <= i_payload", "a <= b; b <= i_payload", Adding.ONCE),
-        ("v2 <= 0; v3 <= 0;", "v3 <= 0;", Property.ONCE),
-        ("v2 <= 0; v3 <= 0;", "v2 <= 0;", Property.ONCE),
+        pytest.param("a <= i_payload", "a <= b; b <= i_payload", Adding.ONCE,
+                     marks=pytest.mark.slow),
+        pytest.param("v2 <= 0; v3 <= 0;", "v3 <= 0;", Property.ONCE, marks=pytest.mark.slow),
+        pytest.param("v2 <= 0; v3 <= 0;", "v2 <= 0;", Property.ONCE, marks=pytest.mark.slow),
     ],
     ids=[
         *("a lost item", "a lost result", "an item from nothing", "an item added twice"),
@@ -121,6 +123,7 @@ def test_names_and_the_order_of_registers_do_not_matter() -> None:
     ],
 )  # fmt: skip
 def test_a_fault_is_found(old: str, new: str, wanted: Adding | Property) -> None:
+    """For each property one fault that violates it in every run."""
     body = RANKS.replace("reg v1", "reg l2; reg [3:0] b; reg v1")
     try:
         assert wanted in violated(unit(body, (old, new)))
@@ -167,6 +170,7 @@ def test_a_dot_product_with_registers_is_proved() -> None:
     assert len(claims) == 1 + len(Adding) + len(Property)
 
 
+@pytest.mark.slow  # test_dot.py has a fault of a part in every run
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [

@@ -103,8 +103,15 @@ def check(parameters: dict[str, Any], count: int = 9000) -> None:
         )
 
 
-@pytest.mark.parametrize("pair", [*QUICK, *MATRIX_CORES])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] * (each not in (QUICK[1], MATRIX_CORES[1])))
+        for each in (*QUICK, *MATRIX_CORES)
+    ],
+)
 def test_fused_products_equal_the_golden_model(pair: tuple[str, str]) -> None:
+    """One of each maker in every run; that of "volta" is in test_accumulator_vectors.py."""
     check(settings(pair, interleave=3, stages=2), 1000)
 
 
@@ -140,7 +147,7 @@ def tiny(parameters: dict[str, Any], count: int) -> Any:
 @pytest.mark.parametrize(
     "how",
     [
-        f"{TINY},fused=true,least=-128",
+        pytest.param(f"{TINY},fused=true,least=-128", marks=pytest.mark.slow),
         pytest.param(f"{TINY},least=-128", marks=pytest.mark.slow),
         "fp32,fraction=9,alignment=zero,rounding=toward_zero,fused=true,least=-128",
     ],
@@ -215,12 +222,12 @@ def test_an_accumulator_that_is_not_compared_is_found(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("pair", "changes"),
     [
-        (WIDE, ("reach=none",)),
-        (MATRIX_CORES[1], ("reduction=4,pairwise=true,fused=false,minus_zero=false",)),
         (MATRIX_CORES[2], ("flush=none",)),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
             for each in [
+                (WIDE, ("reach=none",)),
+                (MATRIX_CORES[1], ("reduction=4,pairwise=true,fused=false,minus_zero=false",)),
                 (WIDE, ("sum_fraction=30", "groups=1", "minus_zero=false")),
                 (MATRIX_CORES[2], ("flush=-125", "flush=none,pairwise=false")),
             ]

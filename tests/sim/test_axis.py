@@ -48,8 +48,11 @@ def slow_unless(quick: bool) -> Any:
 @pytest.mark.parametrize(
     "simulator", [pytest.param(each, marks=slow_unless(each == QUICK)) for each in AVAILABLE]
 )
-@pytest.mark.parametrize("unit", BUS_UNITS)
+@pytest.mark.parametrize(
+    "unit", [pytest.param(each, marks=slow_unless(each != "axis_decoder")) for each in BUS_UNITS]
+)
 def test_units_equal_the_golden_model(unit: str, simulator: str, small: Form) -> None:
+    """The decoder of another format is below, in every run."""
     outcome = regress(unit, small(unit), simulator=simulator, items=40, seed=1)
     assert outcome.failures == []
     assert [test.name for test in outcome.tests] == list(TESTS)
@@ -147,7 +150,7 @@ FAULTS = {
     "waits": ("axis_decoder", {"m_axis_tvalid": "x_m_axis_tvalid && m_axis_tready"}, "never came"),
     "no reset": ("axis_decoder", {"rst": "1'b0"}, "the golden model gives"),
 }
-QUICK_FAULTS = ("drops beats", "one tlast")
+QUICK_FAULTS = ("drops beats",)
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from axs6.sim.batch.netlist import NetlistError
 from axs6.sim.batch.read import read_netlist
 from axs6.sim.tools import ToolError
 
-DEEP = ("matmul",)
-"""Units over which g++ takes long when they have many stages."""
+DEEP = ("dot",)
+"""Units over which g++ takes long when they have many stages; tests/hw has one in every run."""
 
-ELSEWHERE = ("feedback_encoder", "stochastic_encoder")
-"""Units over which it takes long without, which every run has in test_vectors.py and in
-tests/hw/encoder."""
+ELSEWHERE = ("feedback_encoder", "stochastic_encoder", "matmul")
+"""Units over which it takes long without, which every run has in test_vectors.py, tests/hw/encoder
+and test_tile.py."""
 
 JOINED = ("choice_encoder", "hadamard")
 """Units whose parts meet each value of a parameter: every run has their first combination."""

@@ -39,10 +39,12 @@ CASES = [
     for few in [number == 0 and not most and name not in (*LATE, "dot")]
 ] + [
     pytest.param("matmul", {"block": 8, "view": BEHAVIOUR}, False, marks=pytest.mark.slow),
-    ("dot", {"block": 8, "view": BEHAVIOUR, "format": "int4"}, False),
+    pytest.param(
+        *("dot", {"block": 8, "view": BEHAVIOUR, "format": "int4"}, False), marks=pytest.mark.slow
+    ),
 ]
 """Combinations of parameters with no stages and the most, in turn; at once the first of each unit
-without stages, and a dot product, whose registers hold sums."""
+without stages; dot products, whose registers hold sums, take a quarter of a minute."""
 
 DEEPEST = {"feedback_encoder": 12}
 """Stages in place of the most, over which g++ would take minutes."""
@@ -298,7 +300,8 @@ def test_a_waveform_shows_what_the_trace_shows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("unit", "parameters"),
     [
-        ("matmul", {"block": 8, "rows": 1, "columns": 2}),
+        ("block_dot", {"block": 8}),
+        pytest.param("matmul", {"block": 8, "rows": 1, "columns": 2}, marks=pytest.mark.slow),
         pytest.param("dot", {"block": 8, "format": "nvfp4", "stages": 1}, marks=pytest.mark.slow),
     ],
 )

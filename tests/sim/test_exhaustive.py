@@ -250,7 +250,10 @@ class ExponentOneForSubnormals(axs6.hw.encoder.encoder.SharedExponent):
             ["0x732bcdef"],
             marks=pytest.mark.slow,
         ),
-        ("SharedExponent", ExponentOneForSubnormals, "subnormals", ["block.exponent is 0x"]),
+        pytest.param(
+            *("SharedExponent", ExponentOneForSubnormals, "subnormals", ["block.exponent is 0x"]),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_wrong_encoder_is_caught(
@@ -329,12 +332,17 @@ class PackWithoutLastLane(axs6.hw.encoder.modes.PackSparse):
 @pytest.mark.parametrize(
     ("module", "wrong", "name"),
     [
-        (axs6.hw.encoder.random, RoundWithoutOneCarry, "encoder-bf16-stochastic-patterns"),
+        pytest.param(
+            *(axs6.hw.encoder.random, RoundWithoutOneCarry, "encoder-bf16-stochastic-patterns"),
+            marks=pytest.mark.slow,
+        ),
         (axs6.hw.decoder.decoder, TurnWithoutCode77, "decoder-fp32-high_precision"),
         pytest.param(
             axs6.hw.decoder.expander, PlaceWrongForOneMask, "masks", marks=pytest.mark.slow
         ),
-        (axs6.hw.encoder.modes, PackWithoutLastLane, "zeros"),
+        pytest.param(
+            *(axs6.hw.encoder.modes, PackWithoutLastLane, "zeros"), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_wrong_modes_are_caught(

@@ -116,7 +116,7 @@ class WithoutMinusZero(axs6.hw.dot.pairwise.Only):
                 (axs6.hw.fp32.convert, WithoutOneDepth, "multiplication-depths"),
             ]
         ),
-        (axs6.hw.dot.joined, WithoutReach, "fused-twice"),
+        pytest.param(axs6.hw.dot.joined, WithoutReach, "fused-twice", marks=pytest.mark.slow),
         (axs6.hw.fp32.convert, WithoutLowestSticky, "conversion-mxfp8_e4m3"),
         (axs6.hw.fp32.convert, WithoutOneInfinity, "conversion-mx4"),
         (axs6.hw.fp32.normalise, WithoutOneBit, "aligned-paper"),

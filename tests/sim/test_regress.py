@@ -29,8 +29,8 @@ FEW_CORNERS = {
 }
 """Parameters of units whose corners Icarus takes long over."""
 
-ON_ICARUS = ("encoder", "dot")
-"""Units that Icarus has in every run: one that takes its items by themselves, one that adds up."""
+ON_ICARUS = ("dot",)
+"""Units that Icarus has in every run: one that adds up."""
 
 CASES = [
     ("encoder", {"block": 8, "dtype": "bf16", "mode": "sparse", "stages": 3}),
@@ -81,7 +81,7 @@ def test_units_equal_the_golden_model_on_icarus(unit: str) -> None:
 DECODED = [
     ("icarus", {"format": "mx4", "block": 8, "dtype": "bf16", "blocks": "packed"}),
 ]
-"""Decoders of formats that every run has on a simulator; there are encoders for the other one."""
+"""A decoder of packed blocks; every run has decoders in simulators in tests/hw/test_ports.py."""
 
 EVERY_DECODER = [
     (simulator, {"format": name, "block": 16, "dtype": dtype})
@@ -93,7 +93,7 @@ EVERY_DECODER = [
 @WITH_ICARUS
 @pytest.mark.parametrize(
     ("simulator", "parameters"),
-    [*DECODED, *(pytest.param(*each, marks=pytest.mark.slow) for each in EVERY_DECODER)],
+    [pytest.param(*each, marks=pytest.mark.slow) for each in (*DECODED, *EVERY_DECODER)],
 )
 def test_decoders_of_formats_equal_the_golden_model(
     simulator: str, parameters: dict[str, Any]
@@ -150,12 +150,13 @@ def wrong(unit: str, promised: dict[str, Any], made: dict[str, Any]) -> Generate
 @pytest.mark.parametrize(
     ("unit", "promised", "made", "failing", "reason"),
     [
-        (
+        pytest.param(  # the next test has the same fault
             "encoder",
             {"dtype": "bf16", "rounding": "nearest"},
             {"dtype": "bf16", "rounding": "toward_zero"},
             set(TESTS),
             "the golden model gives",
+            marks=pytest.mark.slow,
         ),
         (
             "block_dot",
@@ -266,7 +267,7 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
 }
 """Faults of the hand-written unit, and what the bench says of them."""
 
-ALIKE = ("negation", "bit", "load")
+ALIKE = ("negation", "bit", "load", "repeats", "reset")
 """Those of the same kind as another: values that are wrong, a payload that changes."""
 
 
@@ -285,6 +286,7 @@ def test_a_faulty_unit_fails(faults: dict[str, str], reason: str) -> None:
     assert any(reason in text for _, text in outcome.failures), outcome.failures
 
 
+@pytest.mark.slow  # tests/hw/test_wrong_dots.py has quick ones of the kind
 def test_a_wrong_factor_in_the_division_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = {**WORDS, "stages": 4, "accumulator": "paper"}
     promised = generate("dot", **parameters)
@@ -378,6 +380,7 @@ def test_a_skipped_test_is_a_failure(tmp_path: Path) -> None:
     assert tests[0].failure == "skipped"
 
 
+@pytest.mark.slow  # the command's test writes such a file in every run
 def test_junit_counts_tests_and_failures() -> None:
     outcomes = [
         regress("block_dot", WORDS, items=20, simulator=QUICK),

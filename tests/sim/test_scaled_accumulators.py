@@ -122,7 +122,7 @@ def twice_rounded(view: str) -> list[Step]:
 @pytest.mark.parametrize(
     ("pair", "module", "name", "wrong"),
     [
-        (SMALL, promote, "Begin", FirstFactor),
+        pytest.param(*(SMALL, promote, "Begin", FirstFactor), marks=pytest.mark.slow),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
             for each in [

@@ -68,6 +68,7 @@ def test_the_whole_test_part_in_fp32_and_emulated(name: str) -> None:
         assert run.qsnr_db > 20
 
 
+@pytest.mark.slow  # tests/bridge/test_rtl.py has layers in every run
 @pytest.mark.parametrize(
     "name", [pytest.param(x, marks=[pytest.mark.slow] * (x != "mlp")) for x in MODELS]
 )

@@ -43,6 +43,7 @@ def test_each_adder_of_a_chain_is_a_cell() -> None:
     assert FULL not in area(ripple(8), "ripple", target="sky130").total.cells
 
 
+@pytest.mark.slow  # each adder of a chain is found in every run
 @pytest.mark.parametrize(
     ("block", "least", "most"),
     [(8, 200, 6_400), pytest.param(32, 800, 25_000, marks=pytest.mark.slow)],

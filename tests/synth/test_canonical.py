@@ -324,7 +324,10 @@ def test_black_boxes_stay_apart() -> None:
 @pytest.mark.parametrize(
     ("unit", "parameters", "lanes"),
     [
-        ("encoder", {"dtype": "bf16"}, {"choose/lane", "round/lane", "unpack/lane"}),
+        pytest.param(
+            *("encoder", {"dtype": "bf16"}, {"choose/lane", "round/lane", "unpack/lane"}),
+            marks=pytest.mark.slow,
+        ),
         ("decoder", {}, {"lane"}),
         pytest.param(
             *("block_dot", {}, {"partial_products/lane", "products/lane"}),

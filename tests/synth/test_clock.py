@@ -70,6 +70,7 @@ def test_the_smallest_that_meets_it(found: Callable[..., AreaReport]) -> None:
     assert size(found(clock=delay(fast))) <= size(fast)
 
 
+@pytest.mark.slow  # the command misses a clock in every run
 def test_a_clock_that_cannot_be_met(found: Callable[..., AreaReport]) -> None:
     missed = found(clock=100)
     assert missed.timing is not None

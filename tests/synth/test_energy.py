@@ -91,6 +91,7 @@ def test_a_constant_input_costs_nothing(reference: str) -> None:
     assert used.per_item == used.activity == used.standard_error == 0
 
 
+@pytest.mark.slow  # the test before has the unit without registers
 def test_a_constant_input_costs_the_clock_alone() -> None:
     unit, parameters = UNITS["block_dot"], {"block": 8, "stages": 2}
     component: Any = unit.build(**parameters)
@@ -142,7 +143,9 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
     ("unit", "parameters"),
     [
         pytest.param("encoder", {"block": 8, "dtype": "bf16"}, marks=pytest.mark.slow),
-        ("decoder", {"block": 8, "stages": 1, "dtype": "bf16"}),
+        pytest.param(
+            *("decoder", {"block": 8, "stages": 1, "dtype": "bf16"}), marks=pytest.mark.slow
+        ),
         pytest.param("decoder", {"block": 8, "stages": 1}, marks=pytest.mark.slow),
         pytest.param("block_dot", {"block": 8}, marks=pytest.mark.slow),
         pytest.param("dot", {"block": 8, "stages": 3, "interleave": 2}, marks=pytest.mark.slow),
@@ -159,6 +162,7 @@ def test_a_wrong_netlist_is_caught(reference: str) -> None:
     ],
 )
 def test_every_unit_on_random_data(unit: str, parameters: dict[str, Any]) -> None:
+    """The command of test_switching.py has random data in every run."""
     report = energy(unit, parameters, stimulus=RANDOM)
     used = report.measured
     assert used.per_item == pytest.approx(sum(used.parts.values()))

@@ -54,11 +54,21 @@ def check(mapping: str, unit: str, given: dict[str, Any]) -> None:
         assert differences(netlist, unit, given, Stall(0.3, 0.3, seed=1)) == 0
 
 
+SLOW = ("generic", "sky130 for speed", "xc7")
+"""Flows of targets, and of a goal, that tests of areas and of clocks have in every run."""
+
 ELSEWHERE = ("generic for speed", "sky130")
 """Flows whose parts every run has in others: each goal, each target."""
 
 
-@pytest.mark.parametrize("mapping", [mapping for mapping in FLOWS if mapping not in ELSEWHERE])
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        pytest.param(mapping, marks=[pytest.mark.slow] * (mapping in SLOW))
+        for mapping in FLOWS
+        if mapping not in ELSEWHERE
+    ],
+)
 def test_mapped_dot_products(mapping: str) -> None:
     check(mapping, "block_dot", FEW_BITS)
 
@@ -104,7 +114,7 @@ def test_a_wrong_gate_is_caught() -> None:
     ("target", "right", "wrong"),
     [
         ("ice40", "(I0 & I1) | (CI & (I0 | I1))", "(I0 & I1) | (CI & I0)"),
-        ("ecp5", "C0 ? ALUT : BLUT", "C0 ? BLUT : ALUT"),
+        pytest.param("ecp5", "C0 ? ALUT : BLUT", "C0 ? BLUT : ALUT", marks=pytest.mark.slow),
         pytest.param(
             "xc7", "S[k] ? carry[k] : DI[k]", "S[k] ? DI[k] : carry[k]", marks=pytest.mark.slow
         ),

@@ -43,6 +43,7 @@ def test_all_tools_agree_but_for_the_driver_without_load() -> None:
     assert (tools.wire_load, tools.opensta_wire_load_ps) == (None, None)
 
 
+@pytest.mark.slow  # paths of gates are compared in every run
 @WITH_OPENSTA
 def test_registers_and_adder_cells() -> None:
     """A path between registers has no driver before it."""

@@ -43,7 +43,12 @@ SMALL = [
     pytest.param(
         *(unit, parameters, target),
         id="-".join(map(str, (unit, *parameters.values(), target))),
-        marks=[pytest.mark.slow] * (unit in LONG or parameters.get("dtype") == "fp32"),
+        marks=[pytest.mark.slow]
+        * (
+            unit in LONG
+            or parameters.get("dtype") == "fp32"
+            or (target == "generic" and "dtype" in parameters)
+        ),
     )
     for unit, parameters in quality.DESIGNS
     if parameters["block"] == 8 and not parameters.keys() & {"mode", "rounding", "blocks", "format"}

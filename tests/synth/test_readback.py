@@ -17,7 +17,7 @@ from axs6.synth.mapped import mapped_netlist
 
 Form = Callable[[str], dict[str, Any]]
 
-FEW = [("generic", "decoder"), ("sky130", "block_dot")]
+FEW = [("generic", "decoder")]
 REST = [
     (target, unit)
     for target in ("generic", "sky130", "ice40", "ecp5", "xc7")

@@ -132,6 +132,7 @@ def test_points_that_cannot_be_built_are_listed_and_the_rest_goes_on() -> None:
     assert found.to_dict()["points"][0]["missing"] == found.results[0].reason
 
 
+@pytest.mark.slow  # a quick test of the command has a sweep that goes on past what is missing
 def test_a_goal_that_one_target_lacks_is_missing_there() -> None:
     found = dots("target=sky130,ice40 optimise=area,speed")
     assert [result.reason for result in found.results] == [

@@ -99,6 +99,7 @@ def dots(expression: str, **options: Any) -> Sweep:
     return sweep(["block_dot"], expression, parameters=size, breakdown=False, **options)
 
 
+@pytest.mark.slow  # processes of this machine do in every run
 @pytest.mark.usefixtures("own_cache")
 def test_a_cluster_gives_the_results_of_this_machine(
     lasting: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -153,6 +154,7 @@ def test_a_scheduler_that_dies_is_one_line(cluster: Clusters, tmp_path: Path) ->
     assert all(step.startswith("measured block_dot ") for step in steps)
 
 
+@pytest.mark.slow  # one without any is in every run
 def test_a_cluster_that_loses_its_workers_ends_the_sweep(
     cluster: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_counts_are_those_of_the_netlist_in_icarus(
     assert differing(found, seen[1:], design.period_ps)
 
 
+@pytest.mark.slow  # Icarus counts the same changes in every run
 @WITH_OPENSTA
 def test_opensta_finds_the_same_energy(design: MappedDesign, netlist: str) -> None:
     """The compact library has nothing but capacitances: OpenSTA's power is that of its nets."""

@@ -31,7 +31,11 @@ GIVEN = [
 """Every rounding; divisors, infinities that saturate, and tables without negative values."""
 
 
-@pytest.mark.parametrize("given", [QUICK, {**EXACT, "rounding": "stochastic"}], ids=str)
+@pytest.mark.parametrize(
+    "given",
+    [pytest.param(QUICK, marks=pytest.mark.slow), {**EXACT, "rounding": "stochastic"}],
+    ids=str,
+)
 def test_codes_are_those_of_the_golden_model(given: dict[str, Any]) -> None:
     assert difference(given) is None
 

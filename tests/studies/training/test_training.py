@@ -32,6 +32,7 @@ def test_a_character_model_does_not_see_what_follows() -> None:
     assert not torch.equal(before[:, 4:], after[:, 4:])
 
 
+@pytest.mark.slow  # one run of a recipe and its tuning are in every run
 def test_a_study_has_every_recipe_and_seed(tmp_path: Path) -> None:
     lines: list[str] = []
     found = study_training("vit", ["axs6"], 2, 8, checkpoints=tmp_path, progress=lines.append)
