@@ -8,9 +8,14 @@ from axs6.golden.formats import Float
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.golden.hadamard import GUARD_BITS, SIZES, hadamard_bits
 from axs6.hw.hadamard import Hadamard
+from axs6.hw.units.encoder_corners import SPECIALS, beside_specials, exponent_rows, lane_rows
+from axs6.hw.units.quotient_corners import patterns_near
 from axs6.hw.units.unit import Fields, Items, Parameters, Unit
 
 Rows = NDArray[np.int64]
+
+TURNS = 256
+"""Rows for each place of a sum's highest 1, in all lanes."""
 
 
 def hadamard_items(items: Fields, parameters: Parameters) -> Items:
@@ -34,7 +39,42 @@ def corner_rows(dtype: Float, size: int) -> Rows:
     among = np.where(alone != 0, alone, among)
     mixed = rng.choice(limits, (16, size))
     two = np.where(rng.random((16, size)) < 0.1, rng.choice(specials[2:], (16, size)), one)
-    return np.concatenate([same, alone, among, mixed, two, _distances(dtype, size, rng)])
+    return np.concatenate(
+        [
+            *(same, alone, among, mixed, two, _distances(dtype, size, rng)),
+            *(_cancelling(dtype, size, rng), *lane_rows(dtype, size)),
+            *exponent_rows(dtype, size, nan=True),
+            beside_specials(random_rows(dtype, size, rng, SPECIALS), dtype),
+        ]
+    )
+
+
+def _cancelling(dtype: Float, size: int, rng: Generator) -> Rows:
+    """Rows of which each sum in turn has its highest 1 at each place, and one other at most.
+
+    The first value cancels the others, as far as its significand reaches, and the second one what
+    is left. They are integers, in units of the last place that is kept.
+    """
+    bits = dtype.fraction_bits + 1
+    lane, place, turn = np.indices((size, bits + GUARD_BITS, TURNS // size)).reshape(3, -1)
+    wanted = 1 << place | (turn > 0) << rng.integers(0, place + 1)
+    signs = 1 - 2 * (np.bitwise_count(lane[:, None] & np.arange(size)) & 1).astype(np.int64)
+    most = (1 << bits + GUARD_BITS) // (size - 2)
+    values = signs * _rounded(rng.integers(0, most, (len(lane), size)), bits)
+    values[:, :2] = 0
+    for index in (0, 1):  # the signs of both are those of the lane
+        left = (wanted - (signs * values).sum(axis=1)) * signs[:, index]
+        values[:, index] = _rounded(left, bits)
+    scale = dtype.bias - bits - rng.integers(0, dtype.bias // 2, len(lane))
+    numbers = np.ldexp(np.abs(values).astype(np.float64), (scale - dtype.bias)[:, None])
+    return patterns_near(dtype, numbers) | np.where(values < 0, dtype.sign_bit, 0)
+
+
+def _rounded(values: Rows, bits: int) -> Rows:
+    """Integers of this many bits and zeros behind them."""
+    widths = np.frexp(np.abs(values).astype(np.float64))[1]
+    places = np.maximum(widths - bits, 0)
+    return np.sign(values) * (np.abs(values) >> places << places)
 
 
 def _distances(dtype: Float, size: int, rng: Generator) -> Rows:

@@ -163,8 +163,10 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
     """Pairs of blocks, of which each bit of the sum may be the one that decides a rounding."""
     items = _blocks(rng, shape, POOL)
     large = np.arange(shape.block) < rng.integers(0, shape.block, (POOL, 1))
+    nothing = rng.random((POOL, shape.block)) < rng.choice([0, 0, 0.5, 0.9], (POOL, 1))
+    large &= ~nothing
     for side, fmt in zip("ab", shape.formats, strict=True):
-        codes = items[f"{side}.codes"]
+        codes = np.where(nothing, fmt.element.zero_code, items[f"{side}.codes"])
         items[f"{side}.codes"] = np.where(large, _largest_code(fmt), codes)
         for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
             if isinstance(level.scale, Shift):
