@@ -159,24 +159,22 @@ class TurnLane(wiring.Component):
         reached = [zeros[place] & scale.reaches[place] for place in range(width)]
         normal = [here & magnitude[-place] for place, here in enumerate(reached, 1)]
         normal[0] = normal[0] & ~power
-        uses = Signal(width + 1)
+        uses = [power, *normal]
         borrow = Cat(Const(0, 1), scale.borrow[:width])
-        borrows, stays = (uses & borrow).any(), (uses & ~borrow).any()
+        borrows, stays = (Cat(uses) & borrow).any(), (Cat(uses) & ~borrow).any()
         highs = [scale.high_less_one, scale.high]
         lows = [scale.low[place] for place in range(width + 1)]
         limits = [~scale.ends.lowest, *reached, Const(0, 1)]
-        starts = Signal(width + 1)
-        places = self._turned(magnitude, list(starts))
+        starts = [here & ~further for here, further in pairwise(limits)]
+        places = self._turned(magnitude, starts)
         if self._kind.narrow:
             # The lowest place is not looked at where the code is narrow.
-            short = Cat(self._turned(magnitude[1:], list(starts)), Const(0, 1))
+            short = Cat(self._turned(magnitude[1:], starts), Const(0, 1))
             places = Mux(self.narrow, short, places)
         m.d.comb += [
-            uses.eq(Cat(power, normal)),
-            starts.eq(Cat(here & ~further for here, further in pairwise(limits))),
             turned.sign.eq(self.code.sign),
             turned.power.eq(power),
-            turned.field.eq(Cat(chosen(list(uses), lows), chosen([borrows, stays], highs))),
+            turned.field.eq(Cat(chosen(uses, lows), chosen([borrows, stays], highs))),
             turned.places.eq(places),
         ]
         return m

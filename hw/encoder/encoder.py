@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module
 from amaranth.lib import data
 
 from axs6.golden.formats import (
@@ -85,9 +85,8 @@ class SharedExponent(Step):
             self.o.invalid.eq(self.i.rest.invalid),
         ]
         passing, lanes = lanes_of(self.i.rest.lanes), lanes_of(self.o.lanes)
-        for index, (lane, passed, o) in enumerate(zip(self.i.lanes, passing, lanes, strict=True)):
-            here = Signal(name=f"here{index}")
-            m.d.comb += here.eq(lane.close & (lane.distance == 0))
+        for lane, passed, o in zip(self.i.lanes, passing, lanes, strict=True):
+            here = lane.close & (lane.distance == 0)
             near = [here & use for use in reversed(exponent.uses)]
             far = [
                 lane.close & (lane.distance == distance) & ~exponent.infinite

@@ -160,7 +160,5 @@ class BlockExponent:
         raised = [found & ~Cat(deeper[:depth]).any() for depth, found in enumerate(deeper)]
         exponents = [Const(1 + offset - depth, AXS6_SCALE.bits) for depth in range(len(deeper))]
         exponents[0] = (i.largest + offset)[: AXS6_SCALE.bits]
-        uses = Signal(len(raised), name="uses")
-        m.d.comb += uses.eq(Cat(use & ~self.infinite for use in raised))
-        self.uses = list(uses)
+        self.uses = [use & ~self.infinite for use in raised]
         self.value = chosen(self.uses, exponents) | self.infinite.replicate(AXS6_SCALE.bits)

@@ -89,8 +89,7 @@ class JudgeLane(wiring.Component):
         count = Cat(fixed[:half].any() | x.sticky, fixed[half:])
         reached = Signal(len(bounds))
         m.d.comb += reached.eq(Cat(count >= bound for bound in bounds))
-        uses = Signal(len(bounds) + 1)
-        m.d.comb += uses.eq(Cat(Const(1, 1), reached) & ~Cat(reached, Const(0, 1)))
+        uses = Cat(Const(1, 1), reached) & ~Cat(reached, Const(0, 1))
 
         def found(pairs: Sequence[Pair]) -> Value:
             """The number of the value's interval and sign."""

@@ -174,18 +174,11 @@ class ShareShifts(Step):
             shifts = []
             for k, (rise, near) in enumerate(zip(above, groups, strict=True)):
                 shift = Signal(level.scale.bits, name=f"{name}_{k}")
-                below = Signal((near - rise).shape(), name=f"below_{name}_{k}")
-                m.d.comb += [
-                    below.eq(near - rise),
-                    shift.eq(Mux(below < 0, 0, Mux(below < most, below, most))),
-                ]
+                below = near - rise
+                m.d.comb += shift.eq(Mux(below < 0, 0, Mux(below < most, below, most)))
                 shifts.append(shift)
             m.d.comb += [to.eq(shift) for to, shift in zip(o[name], shifts, strict=True)]
-            rises = []
-            for k, (rise, shift) in enumerate(zip(above, shifts, strict=True)):
-                raised = Signal((rise + shift).shape(), name=f"raised_{name}_{k}")
-                m.d.comb += raised.eq(rise + shift)
-                rises.append(raised)
+            rises = [rise + shift for rise, shift in zip(above, shifts, strict=True)]
         m.d.comb += [to.eq(rise) for to, rise in zip(o.rises, rises, strict=True)]
         for lane, to in zip(i.lanes, o.lanes, strict=True):
             m.d.comb += [
@@ -198,14 +191,11 @@ class ShareShifts(Step):
 
     def _distance(self, m: Module, lane: Any) -> Value:
         """A lane's distance, from 0 to the sum of the largest shifts, which is also that of 0."""
-        total = lane.total + (self._scheme.element.emax - self._scheme.top)
-        far = Signal(total.shape(), name="far")
+        far = lane.total + (self._scheme.element.emax - self._scheme.top)
         distance = Signal(range(self._most + 1), name="distance")
-        near = lane.some & (far < self._most)
-        m.d.comb += [
-            far.eq(total),
-            distance.eq(Mux(near, Mux(far < 0, 0, far), self._most)),
-        ]
+        m.d.comb += distance.eq(
+            Mux(lane.some & (far < self._most), Mux(far < 0, 0, far), self._most)
+        )
         return distance
 
 
