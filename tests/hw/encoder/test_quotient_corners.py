@@ -38,15 +38,31 @@ def test_a_code_changes_within_some_units_of_the_outer_scale(name: str) -> None:
     if fmt.blocked:
         fmt = fmt.with_block(LANES)
     sizes = np.array([*map(float, boundaries(fmt.element))])
-    *kinds, _ = quotient_corners(fmt, BF16, LANES, sizes)
+    *kinds, _, _ = quotient_corners(fmt, BF16, LANES, sizes)
     assert len(kinds) == 1 + bool(fmt.blocked)
     for outer, values in kinds:
         assert changes(name, outer, values) > 0.4
         assert changes(name, np.roll(outer, 1), values) < 0.1
 
-    *_, (outer, values) = quotient_corners(fmt, FP32, LANES, sizes)
+    *_, (outer, values), products = quotient_corners(fmt, FP32, LANES, sizes)
     assert changes(name, outer, values, "fp32") > 0.4
     assert changes(name, np.roll(outer, 1), values, "fp32") < 0.1
+    assert changes(name, *products, "fp32") > 0.3  # values above the largest one are held to it
+
+
+def test_products_are_beside_the_middle_of_two_numbers() -> None:
+    """Of a boundary and an FP32 number next to it; some are the middle itself."""
+    sizes = np.arange(1, 128) - 0.5
+    kinds = quotient_corners(block_format("int8"), FP32, LANES, sizes)
+    outer, values = (x.astype(np.uint32).view(np.float32) for x in kinds[-1])
+    exact = np.abs(values[:, 0].astype(np.float64)) * (1 / outer).astype(np.float64)
+    bound = sizes[np.argmin(np.abs(exact[:, None] - sizes), axis=1)].astype(np.float32)
+    beside = np.nextafter(bound, np.where(exact > bound, np.inf, 0).astype(np.float32))
+    middle = (bound.astype(np.float64) + beside) / 2
+    off = np.abs(exact - middle) / np.spacing(bound)
+    assert (off < 0.5).mean() > 0.9
+    assert (off == 0).sum() > 10
+    assert (off[off > 0] < 2.0**-15).sum() > 10
 
 
 def test_reciprocals_that_are_hard_to_round_are_next_to_a_middle() -> None:
@@ -65,7 +81,7 @@ def test_reciprocals_that_are_hard_to_round_are_next_to_a_middle() -> None:
 
 
 def test_outer_scales_have_both_ends_and_their_extreme_fractions() -> None:
-    outer = outer_patterns(np.random.default_rng(0), 1 << 14)
+    outer = outer_patterns(np.random.default_rng(0), 1 << 16)
     fields, fractions = outer >> FP32.fraction_bits, outer & FP32.smallest_normal - 1
     for field in (0, 1, FP32.exponent_special - 1):
         here = {*fractions[fields == field].tolist()}
