@@ -174,7 +174,8 @@ def _nearest_scales(
 ) -> tuple[Patterns, Patterns]:
     """Outer scales and largest values whose quotients are nearest to bounds, but not equal.
 
-    They are nearest to a bound, or to the middle between it and an FP32 number beside it.
+    They are nearest to a bound, or to the middle between it and an FP32 number beside it: as near
+    as can be, if the values can ask for that.
     """
     count = len(bounds)
     single = bounds.astype(np.float32)
@@ -183,10 +184,42 @@ def _nearest_scales(
     goals = np.where(rng.random(count) < 0.5, middle, bounds)[:, None]
     some = outer_patterns(rng, count * TRIED).reshape(count, TRIED)
     tops = _or_beside(rng, dtype, _held(some) * steps.largest * goals)
-    quotients = (_numbers(dtype, tops) / steps.largest).astype(np.float32).astype(np.float64)
-    missed = np.abs(quotients / _held(some) / goals - 1)
+    missed = np.abs(_divided(dtype, tops, steps) / _held(some) / goals - 1)
     rows, best = np.arange(count), np.argmin(np.where(missed > 0, missed, np.inf), axis=1)
-    return some[rows, best], tops[rows, best]
+    outer, top = some[rows, best], tops[rows, best]
+    hard_outer, hard_top = _hardest_scales(rng, steps, dtype, middle)
+    return np.where(hard_top > 0, hard_outer, outer), np.where(hard_top > 0, hard_top, top)
+
+
+def _hardest_scales(
+    rng: Generator, steps: _Steps, dtype: Float, middles: Numbers
+) -> tuple[Patterns, Patterns]:
+    """Outer scales and largest values whose quotients are hard to round; 0 where there are none.
+
+    The significands of dividend, divisor and middle are whole numbers n, d and m, and m times d is
+    n times 2^24 but for a small odd number: d is that number over m, modulo 2^24.
+    """
+    ones = FP32.fraction_bits + 1
+    wholes, exponents = np.frexp(middles)
+    whole = np.ldexp(wholes, ones + 1).astype(np.int64) | 1
+    inverse = np.array([pow(x, -1, 1 << ones) for x in whole.tolist()])
+    left = 1 << rng.integers(10, size=len(whole)) | 1
+    divisor = left * inverse % (1 << ones)
+    low = divisor < 1 << ones - 1
+    divisor, left = np.where(low, (1 << ones) - divisor, divisor), np.where(low, -left, left)
+    dividend = (whole * divisor - left) >> ones
+    place = rng.integers(-100, 100, len(whole)) - ones
+    outer = np.ldexp(divisor.astype(np.float64), place)
+    numbers = np.ldexp(dividend.astype(np.float64), place + exponents - 1)
+    top = patterns_near(dtype, numbers * steps.largest)
+    exact = (_divided(dtype, top, steps) == numbers) & (dividend < 1 << ones)
+    patterns = outer.astype(np.float32).view(np.uint32).astype(np.int64)
+    return np.where(exact, patterns, 0), np.where(exact, top, 0)
+
+
+def _divided(dtype: Float, tops: Patterns, steps: _Steps) -> Numbers:
+    """Largest values over the largest element, rounded to FP32."""
+    return (_numbers(dtype, tops) / steps.largest).astype(np.float32).astype(np.float64)
 
 
 def _nearest_values(

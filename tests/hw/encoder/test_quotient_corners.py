@@ -10,7 +10,14 @@ from axs6.golden.formats import BF16, FP32, block_format
 from axs6.hw.fp32 import quotient
 from axs6.hw.units.encoder import ENCODER
 from axs6.hw.units.encoder_corners import boundaries
-from axs6.hw.units.quotient_corners import OFF, hard_reciprocals, outer_patterns, quotient_corners
+from axs6.hw.units.quotient_corners import (
+    OFF,
+    _hardest_scales,
+    _Steps,
+    hard_reciprocals,
+    outer_patterns,
+    quotient_corners,
+)
 
 from .test_formats import difference, planted
 
@@ -48,6 +55,23 @@ def test_a_code_changes_within_some_units_of_the_outer_scale(name: str) -> None:
     assert changes(name, outer, values, "fp32") > 0.4
     assert changes(name, np.roll(outer, 1), values, "fp32") < 0.1
     assert changes(name, *products, "fp32") > 0.3  # values above the largest one are held to it
+
+
+@pytest.mark.parametrize("name", ["nvfp4", "vsq4"])
+def test_quotients_are_beside_the_middle_of_two_numbers(name: str) -> None:
+    """Of a bound of the scale and an FP32 number next to it, as near as can be."""
+    steps = _Steps(block_format(name).with_block(LANES))
+    rng = np.random.default_rng(1)
+    bounds = steps.bound(rng, 500)
+    middles = (bounds + np.nextafter(bounds.astype(np.float32), np.float32(np.inf))) / 2
+    outer, top = _hardest_scales(rng, steps, FP32, middles)
+    some = top > 0
+    assert some.sum() > 100
+    divisor, largest = (x[some].astype(np.uint32).view(np.float32) for x in (outer, top))
+    dividend = (largest / np.float32(steps.largest)).astype(np.float64)
+    off = dividend / divisor / middles[some] - 1
+    assert (off != 0).all()
+    assert (np.abs(off) < 2.0**-36).all()
 
 
 def test_products_are_beside_the_middle_of_two_numbers() -> None:
