@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from inspect import signature
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 from axs6.golden.accumulator import ACCUMULATORS
@@ -25,7 +25,7 @@ from axs6.proof.specifications import SPECIFICATIONS
 from axs6.sim.exhaustive.runner import Share
 
 BLOCK = 8
-"""Lanes of the units of which mutants are made."""
+"""Lanes of the units of which mutants are made, where their formats have so few."""
 
 FORMATS = ("fp8_e4m3", *ROW_FORMATS)
 """Each accumulator is proved in the first of these that goes with it: elements have exponents."""
@@ -214,13 +214,20 @@ def _netlists() -> Iterator[Check]:
             yield _check(Kind.PROVE, unit, name, target="sky130")
 
 
+def _few_lanes(unit: str, format: str) -> int:
+    """Lanes of a unit of which mutants are made: `BLOCK`, or the next power of two that it has."""
+    given = {"format": format} if "format" in UNITS[unit].defaults else {}
+    blocks = (BLOCK << k for k in count())
+    return next(block for block in blocks if _builds(UNITS[unit], **given, block=block))
+
+
 def _mutants() -> Iterator[Check]:
     """Mutants of each unit: in each format and view, with all parameters, and accumulators."""
     for unit, entry in UNITS.items():
         names = formats_of(unit)
         for name in names:
             for view in _views(unit, name):
-                yield _check(Kind.MUTATE, unit, name, block=BLOCK, **view)
+                yield _check(Kind.MUTATE, unit, name, block=_few_lanes(unit, name), **view)
         for row in entry.combinations({"block": BLOCK})[1:]:
             stages = {"stages": 2} if "stages" in entry.defaults else {}
             yield _check(Kind.MUTATE, unit, names[0], **row, **stages)
