@@ -24,7 +24,8 @@ class Window:
     """What a mutant has otherwise than the unit, up to some levels behind its fault.
 
     Args:
-        changed: for each of the nodes, operands first, what it is in the mutant.
+        changed: the nodes that differ, operands before what reads them, with their literals in the
+        mutant.
         sources: those that read what chooses the mutant, and so may differ by themselves.
         ends: those that others read which are not in the window, or outputs, with a literal that is
         1 where a difference counts.

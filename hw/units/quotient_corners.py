@@ -249,9 +249,9 @@ def _hard_products(
 ) -> tuple[Patterns, Patterns]:
     """Values whose products with reciprocals of outer scales are hard to round to FP32.
 
-    The exact product is the middle of a boundary and the FP32 number next to it, or beside, so that
-    its last 1 decides the code. They are in all lanes but that of the largest one, with which a
-    block that has a scale has the scale 1.
+    The exact product is the middle between a boundary and the FP32 number next to it, or just
+    beside that middle, so that its last 1 decides the code. Such a value is in all lanes. If the
+    format has scales of blocks, another lane has a largest value that gives the block the scale 1.
     """
     outer, values = (np.concatenate(x) for x in zip(*_factors(rng, dtype, sizes), strict=True))
     patterns = np.tile(patterns_near(dtype, values)[:, None], lanes)

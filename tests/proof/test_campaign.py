@@ -17,6 +17,7 @@ from axs6.proof.campaign_results import Kept, Result, key_of, run_check
 from axs6.proof.specifications import SPECIFICATIONS
 from axs6.sim.exhaustive.runner import Share
 from axs6.sim.imports import imported
+from tests.conftest import is_quick
 
 QUICK = Check(Kind.MUTATE, "expander", "axs6", {"block": 8, "mutants": 20, "items": 50})
 WRONG = Check(Kind.PROVE, "expander", "axs6", {"block": 7})
@@ -34,7 +35,7 @@ def formats(request: pytest.FixtureRequest) -> Iterator[None]:
     """Checks of few formats in quick runs."""
     known = [each for each in vars(campaign).values() if hasattr(each, "cache_clear")]
     with pytest.MonkeyPatch.context() as patch:
-        if "not slow" in request.config.option.markexpr:
+        if is_quick(request.config):
             patch.setattr(campaign, "ROW_FORMATS", {name: ROW_FORMATS[name] for name in FEW})
             for each in known:
                 each.cache_clear()
