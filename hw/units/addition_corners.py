@@ -33,11 +33,8 @@ def _cancelling(rng: Generator) -> NDArray[np.int64]:
     They are counted in halves of the larger one's last place. The smaller one is in the binade
     below or further below; or in the same one, and their difference is even.
     """
-    high, low, same, near_subnormals = (
-        np.stack(np.meshgrid(*[np.arange(SIGNIFICAND + 1)] * 2, [0, 1], [0, 1]), axis=-1)
-        .reshape(-1, 4)
-        .T
-    )
+    shape = (SIGNIFICAND + 1, SIGNIFICAND + 1, 2, 2)
+    high, low, same, near_subnormals = np.indices(shape).reshape(len(shape), -1)
     kept = low <= high
     difference = (1 << high[kept] | 1 << low[kept]) & ~same[kept]
     least = 1 << (SIGNIFICAND - 1)

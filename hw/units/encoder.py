@@ -180,19 +180,27 @@ def _with_words(items: Items, parameters: Parameters) -> Items:
     items = items | words
     step = -(-len(items["values"]) // THRESHOLDS)
     some = {name: array[::step] for name, array in items.items()}
-
-    def codes(words: NDArray[np.int64]) -> NDArray[Any]:
-        blocks, _ = _encoded({**some, "random": words}, parameters)
-        return blocks.codes.reshape(len(words), -1)[:, : words.shape[1]]
-
-    found = np.zeros_like(some["random"])
-    kept = codes(found)
-    for bit in reversed(range(parameters["random_bits"])):
-        more = found | 1 << bit
-        found = np.where(codes(more) == kept, more, found)
     most = (1 << parameters["random_bits"]) - 1
+    found = _largest_alike(some, "random", np.full_like(some["random"], most), parameters)
     last, following = ({**some, "random": x} for x in (found, np.minimum(found + 1, most)))
     return {x: np.concatenate([items[x], last[x], following[x]]) for x in items}
+
+
+def _largest_alike(
+    items: Items, name: str, free: NDArray[np.int64], parameters: Parameters
+) -> NDArray[np.int64]:
+    """The largest numbers of an input that leave the codes as with zeros in their free bits."""
+
+    def codes(numbers: NDArray[np.int64]) -> NDArray[Any]:
+        blocks, _ = _encoded({**items, name: numbers}, parameters)
+        return blocks.codes.reshape(len(numbers), -1)[:, : numbers.shape[1]]
+
+    found = items[name] & ~free
+    kept = codes(found)
+    for bit in reversed(range(int(free.max()).bit_length())):
+        more = found | free & 1 << bit
+        found = np.where(codes(more) == kept, more, found)
+    return found
 
 
 def _words(parameters: Parameters, rng: Generator, count: int) -> Items:
@@ -242,20 +250,11 @@ def stochastic_corners(parameters: Parameters) -> Items:
     count, rng = len(items["values"]), np.random.default_rng(17)
     step = -(-count // NEAR_WORDS)
     some = {name: np.repeat(array[::step], 2, axis=0) for name, array in items.items()}
-    words = golden_lfsr(parameters).draw(count + len(some["values"]))[count:]
-
-    def codes(values: NDArray[np.int64]) -> NDArray[Any]:
-        blocks, _ = _encoded({**some, "values": values, "random": words}, given)
-        return blocks.codes.reshape(len(values), -1)[:, : values.shape[1]]
-
+    some["random"] = golden_lfsr(parameters).draw(count + len(some["values"]))[count:]
     shape, width = some["values"].shape, dtype.width - 1
     places = rng.integers(0, dtype.fraction_bits, shape, endpoint=True)
     free = (1 << np.where(rng.random(shape) < 0.25, width, places)) - 1
-    found = some["values"] & ~free
-    kept = codes(found)
-    for bit in reversed(range(width)):
-        more = found | free & 1 << bit
-        found = np.where(codes(more) == kept, more, found)
+    found = _largest_alike(some, "values", free, given)
     found[1::2] += (found[1::2] & free[1::2]) != free[1::2]
     return {x: np.concatenate([items[x], {**some, "values": found}[x]]) for x in items}
 

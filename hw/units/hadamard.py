@@ -65,8 +65,8 @@ def _cancelling(dtype: Float, size: int, rng: Generator) -> Rows:
     for index in (0, 1):  # the signs of both are those of the lane
         left = (wanted - (signs * values).sum(axis=1)) * signs[:, index]
         values[:, index] = _rounded(left, bits)
-    scale = dtype.bias - bits - rng.integers(0, dtype.bias // 2, len(lane))
-    numbers = np.ldexp(np.abs(values).astype(np.float64), (scale - dtype.bias)[:, None])
+    unit = -bits - rng.integers(0, dtype.bias // 2, len(lane))
+    numbers = np.ldexp(np.abs(values).astype(np.float64), unit[:, None])
     return patterns_near(dtype, numbers) | np.where(values < 0, dtype.sign_bit, 0)
 
 

@@ -153,9 +153,7 @@ def _nearest(
     """
     rows = np.arange(EACH)
     outer, bounds = outer_patterns(rng, EACH), steps.bound(rng, EACH)
-    fractions = hard_reciprocals()[(HARD ** rng.random(EACH)).astype(np.int64) - 1]
-    hard = np.maximum(outer, FP32.smallest_normal) & -FP32.smallest_normal | fractions
-    outer = np.where(rows % 2 == 0, hard, outer)
+    outer[::2] = _hard_to_divide_by(rng, outer[::2])
     top = _or_beside(rng, dtype, _held(outer) * steps.largest * bounds)
     outer[1::4], top[1::4] = _nearest_scales(rng, steps, dtype, bounds[1::4])
     held = _held(outer)
@@ -167,6 +165,16 @@ def _nearest(
         values = np.minimum(np.where(close, np.maximum(below, 0), values), top[:, None])
         values[rows, rng.integers(lanes, size=EACH)] = top
     return outer, values | rng.integers(2, size=values.shape) << dtype.width - 1
+
+
+def _hard_to_divide_by(rng: Generator, outer: Patterns) -> Patterns:
+    """Outer scales whose reciprocals are hard to round; every eighth of these is subnormal."""
+    fields = np.maximum(outer >> FP32.fraction_bits, 1)
+    fields[::8] = FP32.exponent_special - rng.integers(1, 3, len(fields[::8]))
+    lost = np.maximum(fields - (2 * FP32.bias - 2), 0)
+    place = (HARD ** rng.random(len(outer))).astype(np.int64) - 1
+    fractions = np.choose(lost, [hard_reciprocals(each)[place] for each in range(3)])
+    return fields << FP32.fraction_bits | fractions
 
 
 def _nearest_scales(
@@ -225,8 +233,14 @@ def _divided(dtype: Float, tops: Patterns, steps: _Steps) -> Numbers:
 def _nearest_values(
     rng: Generator, dtype: Float, scales: Numbers, sizes: Numbers, lanes: int
 ) -> Patterns:
-    """Values whose products with reciprocals of scales are nearest to boundaries, or beside."""
-    bounds = rng.choice(sizes, (len(scales), lanes, CHOICES))
+    """Values whose products with reciprocals of scales are nearest to boundaries, or beside.
+
+    They are nearest to one of some random boundaries that values reach.
+    """
+    with np.errstate(over="ignore"):
+        largest = real_values(dtype, np.array([dtype.max_finite], np.uint32)).astype(np.float64)
+        reached = np.maximum(np.searchsorted(sizes, largest / scales, "right"), 1)
+    bounds = sizes[rng.integers(0, reached[:, None, None], (len(scales), lanes, CHOICES))]
     found = patterns_near(dtype, scales[:, None, None] * bounds)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         reciprocals = (1 / scales).astype(np.float32).astype(np.float64)[:, None, None]
@@ -237,7 +251,7 @@ def _nearest_values(
     return np.clip(near, 0, dtype.max_finite)
 
 
-PRODUCTS = 1 << 11
+PRODUCTS = 3 << 10
 """Products of which factors are looked for."""
 
 BELOW = 20
@@ -250,29 +264,37 @@ def _hard_products(
     """Values whose products with reciprocals of outer scales are hard to round to FP32.
 
     The exact product is the middle between a boundary and the FP32 number next to it, or just
-    beside that middle, so that its last 1 decides the code. Such a value is in all lanes. If the
+    beyond that middle, so that its last 1 decides the code. Such a value is in all lanes. If the
     format has scales of blocks, another lane has a largest value that gives the block the scale 1.
     """
-    outer, values = (np.concatenate(x) for x in zip(*_factors(rng, dtype, sizes), strict=True))
+    blocked, most = len(steps.numbers) > 1, steps.largest * (1 - 2.0**-6)
+    reached = sizes[sizes < most] if blocked else sizes
+    found = zip(*_hard_factors(rng, dtype, reached), strict=True)
+    outer, values = (np.concatenate(each) for each in found)
     patterns = np.tile(patterns_near(dtype, values)[:, None], lanes)
-    if len(steps.numbers) > 1:
-        top = patterns_near(dtype, outer * steps.largest * (1 - 2.0**-6))
-        patterns = np.minimum(patterns, top[:, None])
+    if blocked:
+        top = patterns_near(dtype, outer * most)
         patterns[np.arange(len(top)), rng.integers(lanes, size=len(top))] = top
     signs = rng.integers(2, size=patterns.shape) << dtype.width - 1
     return outer.astype(np.float32).view(np.uint32).astype(np.int64), patterns | signs
 
 
-def _factors(rng: Generator, dtype: Float, sizes: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
-    """Outer scales and values, whose products with reciprocals are hard to round to FP32."""
+def _hard_factors(
+    rng: Generator, dtype: Float, sizes: Numbers
+) -> Iterator[tuple[Numbers, Numbers]]:
+    """Outer scales and values, whose products with reciprocals are hard to round to FP32.
+
+    Both factors of a product are significands.
+    """
     for bound in rng.choice(sizes, PRODUCTS):
-        below, beside = int(rng.integers(BELOW)), int(rng.choice([-1, 1]))
+        below = max(0, int(rng.integers(-BELOW // 4, BELOW)))  # a quarter are exact ties
+        beside = int(rng.choice([-1, 1]))
         number = int(np.ldexp(np.frexp(bound)[0], FP32.fraction_bits + 2))
-        product = (number + beside << below) + (int(rng.choice([-1, 1])) if below else 0)
-        least = 2 << below  # so that the other factor is a significand
-        most = 2 * least if below else 1 << FP32.fraction_bits // 2
-        candidates = np.arange(least + 1, min(most, 2 << dtype.fraction_bits), 2)
-        values = candidates[product % candidates == 0].astype(np.float64)
+        product = (number + beside << below) + (beside if below else 0)
+        most = max(4 << below, 1 << FP32.fraction_bits // 2)
+        candidates = np.arange(1 << below | 1, min(most, 2 << dtype.fraction_bits), 2)
+        both = (product % candidates == 0) & (product < candidates << FP32.fraction_bits + 1)
+        values = candidates[both].astype(np.float64)
         others = product / values
         factors = np.frexp(others)[0] * 2.0 ** rng.integers(-6, 6, len(values))
         outer = (1 / factors).astype(np.float32)
@@ -282,11 +304,14 @@ def _factors(rng: Generator, dtype: Float, sizes: Numbers) -> Iterator[tuple[Num
 
 
 @cache
-def hard_reciprocals() -> Patterns:
-    """Fractions of FP32 numbers whose reciprocals are nearest to a middle between two, in order."""
+def hard_reciprocals(lost: int) -> Patterns:
+    """Fractions of FP32 numbers whose reciprocals are nearest to a middle between two, in order.
+
+    `lost` are the bits that a reciprocal lacks as it is subnormal.
+    """
     bits = FP32.fraction_bits
     significands = np.arange(1 << bits, 2 << bits)
-    distance = np.abs(2 * ((1 << 2 * bits + 1) % significands) - significands)
+    distance = np.abs(2 * ((1 << 2 * bits + 1 - lost) % significands) - significands)
     nearest = np.argpartition(distance, HARD)[:HARD]
     return nearest[np.argsort(distance[nearest], kind="stable")]
 

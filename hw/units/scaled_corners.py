@@ -73,6 +73,7 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         parts += _without_scale(dtype, lanes)
         sizes = np.array([*map(float, boundaries(fmt.element))])
         parts += quotient_corners(fmt, dtype, lanes, sizes)
+        parts.append(_subnormal(dtype, lanes))
     parts.append(_at_random_boundaries(fmt, dtype, lanes))
     if isinstance(fmt.element, Selected):
         equal = nearly_equal_rows(fmt, dtype, lanes)
@@ -94,6 +95,17 @@ def _without_scale(
         if special:
             values[np.arange(len(scale)), lane] = dtype.infinity | nan
         yield NO_SCALE[scale], values
+
+
+def _subnormal(dtype: Float, lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Subnormals of a bit and random ones from each place below, under scales of their size."""
+    rng = np.random.default_rng(16)
+    high, low = np.array([(a, b) for a in range(dtype.fraction_bits) for b in range(a + 1)]).T
+    patterns = 1 << high | rng.integers(1 << low) | 1 << low >> 1
+    rows = np.stack([np.roll(patterns, 11 * lane) for lane in range(lanes)], axis=1)
+    fractions = rng.integers(FP32.smallest_normal, size=len(rows))
+    outer = FP32.bias + dtype.emin << FP32.fraction_bits | fractions
+    return outer, rows | rng.integers(2, size=rows.shape) << dtype.width - 1
 
 
 def _under_one(fmt: BlockFormat, dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:
