@@ -72,8 +72,8 @@ def round_through(
     negative: NDArray[np.bool_],
     significand: NDArray[np.uint64],
     exponent: NDArray[np.int64],
-    sticky: NDArray[np.bool_] | bool = False,
-    toward_zero: bool = False,
+    sticky: NDArray[np.bool_] | bool,
+    toward_zero: bool,
 ) -> Bits:
     """As `axs6.golden.floats.round_to_float`, and FP32 patterns of its results.
 

@@ -273,7 +273,7 @@ def aligned_twice(terms: Terms, step: StepTerms, total: fp32.Bits) -> Leading:
     largest = np.maximum(top, own)
     right = np.minimum(largest - top, all_bits)
     _, value, low = _own_term(terms, total, summed.dtype.type)
-    kept = value >> np.minimum(np.maximum(largest - fraction - low, 0), all_bits)
+    kept = value >> np.minimum(largest - fraction - low, all_bits)
     if accumulator.reach is not None:
         kept = np.where(own < largest - accumulator.reach, 0, kept)
     result = (summed << more >> right) + (kept << more)

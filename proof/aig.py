@@ -218,14 +218,28 @@ class Graph:
             at[node] = into.both(a, b)
         return {name: at[bit >> 1] ^ (bit & 1) for name, bit in self.outputs.items()}
 
-    def clauses(self, literals: Sequence[int]) -> list[list[int]]:
-        """Clauses, in the signs of DIMACS, that define the cone of literals; see `variable`."""
+    def clauses(self, literals: Sequence[int], levels: int | None = None) -> list[list[int]]:
+        """Clauses, in the signs of DIMACS, that define the cone of literals; see `variable`.
+
+        With a number of levels, only nodes that many before the literals are defined.
+        """
+        nodes = self.cone(literals) if levels is None else self._near(literals, levels)
         found = [[self.variable(TRUE)]]
-        for node in self.cone(literals):
+        for node in nodes:
             y = self.variable(2 * node)
             a, b = (self.variable(each) for each in self._operands[node])
             found += [[-y, a], [-y, b], [y, -a, -b]]
         return found
+
+    def _near(self, literals: Iterable[int], levels: int) -> list[int]:
+        """The nodes of some levels before literals, without inputs."""
+        found = set[int]()
+        level = {each >> 1 for each in literals}
+        for _ in range(levels):
+            here = {node for node in level - found if self.operands(node)}
+            found |= here
+            level = {each >> 1 for node in here for each in self._operands[node]}
+        return sorted(found)
 
     def variable(self, literal: int) -> int:
         """The variable of a literal in clauses, negative if it is inverted."""

@@ -151,8 +151,8 @@ class Faults:
         graph, literals = self._graph, [*window.ends.values()]
         for node in window.ends:
             literals += [self._right[node], window.changed[node]]
-        clauses = graph.clauses(literals) if depth is None else _clauses(graph, literals, depth)
-        with Solver(SOLVER, bootstrap_with=clauses + self._path(window)) as solver:
+        clauses = graph.clauses(literals, depth) + self._path(window)
+        with Solver(SOLVER, bootstrap_with=clauses) as solver:
             return answer(solver, [], seconds)
 
     def _path(self, window: Window) -> Clauses:
@@ -174,22 +174,3 @@ class Faults:
             if counts != TRUE:  # where a difference does not count, the path goes on
                 found.append([-variable, graph.variable(counts), *after[node]])
         return found
-
-
-def _clauses(graph: Graph, literals: Sequence[int], depth: int) -> Clauses:
-    """Clauses of the nodes up to some levels before literals."""
-    found = [[graph.variable(TRUE)]]
-    level, seen = {each >> 1 for each in literals}, set[int]()
-    for _ in range(depth):
-        seen |= level
-        following = set()
-        for node in level:
-            pair = graph.operands(node)
-            if pair is None:
-                continue
-            y = graph.variable(2 * node)
-            a, b = (graph.variable(each) for each in pair)
-            found += [[-y, a], [-y, b], [y, -a, -b]]
-            following |= {each >> 1 for each in pair}
-        level = following - seen
-    return found
