@@ -39,13 +39,14 @@ def killed_in_cycles(made: Mutants, items: Items, latency: int, seed: int) -> Bo
     """
     run = _Run(made, items)
     rng, cycles = np.random.default_rng(seed), CYCLES + 2 * latency
-    run.reset()
-    run.phase(cycles, lambda: True, lambda valid: valid)
-    run.phase(cycles, lambda: bool(rng.random() < 0.6), lambda valid: rng.random(COPIES) < 0.5)
-    run.reset()
+    run.reset(True)
+    for takes in (True, False):
+        run.phase(cycles, lambda: True, lambda valid: valid)
+        run.phase(cycles, lambda: bool(rng.random() < 0.6), lambda valid: rng.random(COPIES) < 0.5)
+        run.reset(takes)
     run.phase(cycles, lambda: True, lambda valid: np.ones(COPIES, np.bool_))
     run.phase(cycles, lambda: False, lambda valid: np.ones(COPIES, np.bool_))
-    run.reset()
+    run.reset(True)
     pauses = (cycle % PERIOD < PERIOD - 1 for cycle in count())
     run.phase(cycles, lambda: next(pauses), lambda valid: np.ones(COPIES, np.bool_))
     run.kill_slower()
@@ -78,10 +79,15 @@ class _Run:
         self._offered = np.zeros(COPIES, np.bool_)
         self._given: list[list[bytes]] = [[] for _ in range(COPIES)]
 
-    def reset(self) -> None:
-        """One cycle of reset, whatever is inside; items begin anew."""
+    def reset(self, takes: bool) -> None:
+        """One cycle of reset, whatever is inside; items begin anew.
+
+        Args:
+            takes: whether the receivers would take an output in that cycle.
+        """
         self._compare()
-        self._step(np.zeros(COPIES, np.bool_), lambda valid: valid, reset=True)
+        receivers = np.full(COPIES, takes)
+        self._step(np.zeros(COPIES, np.bool_), lambda valid: receivers, reset=True)
         self._forget()
 
     def phase(

@@ -4,7 +4,8 @@ Everything is read from the flat netlist with its registers; names of nets mean 
 
 1. Control registers are those that `valid` and `ready` depend on. No payload may be among what they
    depend on, and reset has to make each of them a constant.
-2. Every other register holds its value or takes a function of others, as a few control nodes say.
+2. A register that takes a constant in every cycle, of a reset too, is that constant after it. Every
+   other register holds its value or takes a function of others, as a few control nodes say.
    Registers that do so alike are a bank.
 3. With a colour in place of each bank's value, the machine is a queue of items
    (`axs6.proof.colours`), which ABC's `pdr` shows for all numbers of cycles. Colours that banks
@@ -38,7 +39,7 @@ class PipelinedUnit:
     """
 
     def __init__(self, graph: Graph, ends: Iterable[str] = ()) -> None:
-        self._graph = graph
+        self._graph = graph = _without_constants(graph)
         self._ends = {graph.inputs[name] for name in ends}
         nexts = [name for name in graph.outputs if name.startswith(NEXT)]
         self._next = {
@@ -258,3 +259,16 @@ class PipelinedUnit:
             for node, after in self._control.items()
         ]
         return Control(self._graph, registers, handshakes, self._loads, tuple(out))
+
+
+def _without_constants(graph: Graph) -> Graph:
+    """The graph with constants in place of the registers that take nothing else."""
+    constants = {
+        name: bit
+        for name, bit in graph.outputs.items()
+        if name.startswith(NEXT) and bit in (FALSE, TRUE)
+    }
+    values = {graph.inputs[name.removeprefix(NEXT)]: bit for name, bit in constants.items()}
+    left = [name for name in graph.outputs if name not in constants]
+    bits = graph.cofactor([graph.outputs[name] for name in left], values)
+    return graph.with_outputs(dict(zip(left, bits, strict=True)))

@@ -164,6 +164,7 @@ def repeated_rows(dtype: Float, lanes: int, period: int) -> Iterator[NDArray[np.
     """Every lane with each fraction that repeats a code and then differs from that in one bit.
 
     A lane of a format with a denominator compares a significand with itself, a code's bits further.
+    All have the same exponent field, or one lane has a larger one.
     """
     width = dtype.fraction_bits
     codes = np.unique(np.linspace(0, (1 << period) - 1, 32).astype(np.int64))
@@ -174,10 +175,13 @@ def repeated_rows(dtype: Float, lanes: int, period: int) -> Iterator[NDArray[np.
     patterns = (repeated[:, None] ^ flips).ravel()
     rows = np.stack([np.roll(patterns, 37 * lane) for lane in range(lanes)], axis=1)
     index = np.arange(len(rows))
-    for field, start in product((0, dtype.bias), (0, 2)):
+    for field in (0, dtype.bias):
         found = rows | field << width
-        found[index, index % lanes] += (index + start) % 5 << width
         yield found
+        for start in (0, 2):
+            larger = found.copy()
+            larger[index, index % lanes] += (index + start) % 5 << width
+            yield larger
 
 
 def two_bit_rows(element: Element, dtype: Float, lanes: int) -> Iterator[NDArray[np.int64]]:

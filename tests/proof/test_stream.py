@@ -2,6 +2,7 @@
 
 import pytest
 
+from axs6.proof.aig import TRUE
 from axs6.proof.colours import Property
 from axs6.proof.netlists import verilog_design
 from axs6.proof.steps import NotShownError
@@ -102,3 +103,16 @@ def test_items_in_another_order_are_found() -> None:
 def test_control_that_is_wrong_is_refused(changed: tuple[str, str], said: str) -> None:
     with pytest.raises(NotShownError, match=said):
         unit(QUEUE, changed)
+
+
+def test_a_register_that_takes_a_constant_in_every_cycle_is_that_constant() -> None:
+    found = unit(QUEUE, ("if (move) b <= a;", "b[3] <= 1; if (move) b[2:0] <= a[2:0];"))
+    assert not violated(found)
+    assert found.function().outputs["o_payload[3]"] == TRUE
+
+
+@pytest.mark.parametrize("when", ["!rst", "!move"])
+def test_a_register_that_takes_a_constant_in_some_cycles_may_start_with_another(when: str) -> None:
+    changed = f"if ({when}) b[3] <= 1; if (move) b[2:0] <= a[2:0];"
+    with pytest.raises(NotShownError, match="may start with another value"):
+        unit(QUEUE, ("if (move) b <= a;", changed)).function()
