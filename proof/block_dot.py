@@ -13,68 +13,40 @@ significand, an integer, or 2 to the largest shift minus the shift), the unit ha
 Source: docs/formats.md, "What a format is"; docs/hardware.md, "Dot products of other formats".
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from axs6.golden.check.exact import formats as exact
 from axs6.golden.check.exact.blocks import scale_value
-from axs6.golden.check.exact.floats import Special, Value, power
+from axs6.golden.check.exact.floats import Special, Value
 from axs6.golden.check.subjects import definition_of
-from axs6.golden.formats import Selected
-from axs6.hw.core.layouts import Field, scale_names
+from axs6.hw.core.layouts import Field
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.units.block_dot import shape_of
-from axs6.proof.aig import FALSE, Graph
-from axs6.proof.cases import WIDTH_MAX
+from axs6.proof.aig import FALSE, TRUE, Graph
+from axs6.proof.nested_sums import NestedSums, WideScaling
+from axs6.proof.scales import (
+    SCALE_BITS,
+    SIDES,
+    check_shape,
+    is_wide,
+    largest_field,
+    largest_integer,
+    scale_field,
+    scale_integer,
+    scales_by_size,
+    scales_of,
+    selects,
+    show_unit,
+)
 from axs6.proof.solver import never
 from axs6.proof.steps import NotShownError, Proof, Steps, Subject, show_passed
-from axs6.proof.sums import Lane, SumOfProducts
-
-SCALE_BITS = 20
-"""Bits of a lane's scales, at most, of which all values are tried."""
-
-SIDES = "ab"
-
-
-def check_shape(shape: DotShape, inputs: Sequence[Field]) -> None:
-    """Check that there is a proof of a block dot product.
-
-    Args:
-        shape: formats and block. inputs: fields of the payload.
-
-    Raises:
-        ValueError: the scales of a lane have too many bits to try all their values, or the sum is
-            wider than 96 bits, or scales select elements.
-    """
-    for fmt in shape.formats:
-        if isinstance(fmt.element, Selected):
-            raise ValueError(
-                f"a proof is of lanes with one element, and scales select one of two in {fmt}"
-            )
-    if shape.width > WIDTH_MAX:
-        raise ValueError(
-            f"a proof is of sums of at most {WIDTH_MAX} bits, and this has {shape.width}"
-        )
-    widths = {field.name: field.width for field in inputs}
-    scales = scales_of(shape)
-    bits = sum(widths[name] for level, name, _ in scales if not isinstance(level, exact.Exponent))
-    if bits > SCALE_BITS:
-        raise ValueError(
-            f"a proof tries all scales of a lane, of at most {SCALE_BITS} bits, and those of "
-            f"{' and '.join(map(str, shape.formats))} have {bits}"
-        )
-
-
-def scales_of(shape: DotShape) -> Iterator[tuple[exact.Level, str, int]]:
-    """Scales of blocks: level, name of the field, and lanes of a group."""
-    for side, fmt in zip(SIDES, shape.formats, strict=True):
-        levels = [x for x in definition_of(fmt).levels[::-1] if isinstance(x.group, int)]
-        for name, level in zip(scale_names(fmt), levels, strict=True):
-            assert isinstance(level.group, int)
-            yield level, f"{side}.{name}", min(level.group, shape.block)
+from axs6.proof.sums import Lane, Scaling, SumOfProducts
 
 
 class BlockDotProof:
@@ -98,15 +70,16 @@ class BlockDotProof:
         outputs: Sequence[Field],
         seconds: float,
     ) -> None:
-        check_shape(shape, inputs)
+        check_shape(shape)
         self._graph, self._shape, self._seconds = graph, shape, seconds
         self._definitions = [definition_of(fmt) for fmt in shape.formats]
         self._inputs = {field.name: field for field in inputs}
         self._outputs = {field.name: field for field in outputs}
         self._signs = {
-            self._given(name)[-1]: FALSE
-            for level, name, _ in scales_of(self._shape)
-            if isinstance(level, exact.Real) and level.signed
+            self._given(name, index)[-1]: FALSE
+            for level, name, group in scales_of(self._shape)
+            if isinstance(level, exact.Real) and level.signed and not level.selects
+            for index in range(shape.block // group)
         }
 
     # What the fields are worth.
@@ -130,14 +103,20 @@ class BlockDotProof:
             for index in range(self._shape.block // group):
                 yield level, self._given(name, index)
 
-    def _lane_scales(self, lane: int) -> list[int]:
-        """Bits of the scales that multiply a lane's product."""
-        return [
-            bit
+    @cached_property
+    def _selectors(self) -> dict[tuple[int, int], int]:
+        """The literal that selects the second element, by side and lane."""
+        return {
+            (SIDES.index(name[0]), lane): self._given(name, lane // group)[-1]
             for level, name, group in scales_of(self._shape)
-            if not isinstance(level, exact.Exponent)
-            for bit in self._given(name, lane // group)
-        ]
+            if selects(level)
+            for lane in range(self._shape.block)
+        }
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """Sizes of the groups whose scales multiply sums."""
+        return sorted(scales_by_size(self._shape))
 
     # What the outputs have to be.
 
@@ -147,8 +126,7 @@ class BlockDotProof:
         graph = self._graph
         nan, plus, minus = [], [], []
         for level, bits in self._groups():
-            table = [scale_value(code, level) is Special.NAN for code in range(1 << len(bits))]
-            nan += graph.cofactor([graph.look_up(bits, table)], self._signs)
+            nan += graph.cofactor([self._nan(level, bits)], self._signs)
         for lane in range(self._shape.block):
             a, b = (self._kinds_of(side, lane) for side in (0, 1))
             nan += [a[Special.NAN], b[Special.NAN]]
@@ -162,9 +140,33 @@ class BlockDotProof:
         infinite = graph.both(graph.any(either), is_nan ^ 1)
         return [graph.any([is_nan, graph.both(infinite, either[1])]), infinite]
 
+    def _nan(self, level: exact.Level, bits: Sequence[int]) -> int:
+        """Whether a scale is NaN."""
+        if isinstance(level, exact.Real) and level.specials == "ieee":
+            fraction, special = self._parts(level, bits)
+            return self._graph.both(special, self._graph.any(fraction))
+        table = [scale_value(code, level) is Special.NAN for code in range(1 << len(bits))]
+        return self._graph.look_up(bits, table)
+
+    @cached_property
+    def _codes(self) -> int:
+        """Whether scales by IEEE 754 are codes that scales have: no infinity, and one NaN."""
+        graph, found = self._graph, list[int]()
+        for level, bits in self._groups():
+            if isinstance(level, exact.Real) and level.specials == "ieee":
+                (*low, high), special = self._parts(level, bits)
+                quiet = graph.both(high, graph.any(low) ^ 1)
+                found.append(graph.both(special, quiet ^ 1) ^ 1)
+        return graph.all(found)
+
+    def _parts(self, level: exact.Real, bits: Sequence[int]) -> tuple[Sequence[int], int]:
+        """The fraction of a real scale, and whether its exponent field has only ones."""
+        end = level.fraction_bits + level.exponent_bits
+        return bits[: level.fraction_bits], self._graph.all(bits[level.fraction_bits : end])
+
     def _kinds_of(self, side: int, lane: int) -> dict[Value, int]:
         """Whether a code is NaN, an infinity of any sign, zero of any sign, or has a minus sign."""
-        values = self._definitions[side].element.values
+        definition = self._definitions[side]
         bits = self._given(f"{SIDES[side]}.codes", lane)
         infinities = Special.INFINITY, Special.NEGATIVE_INFINITY
         zeros = Fraction(0), Special.NEGATIVE_ZERO
@@ -176,10 +178,13 @@ class BlockDotProof:
                 value is Special.NEGATIVE_INFINITY or (isinstance(value, Fraction) and value < 0)
             ),
         }
-        return {
-            kind: self._graph.look_up(bits, [holds(value) for value in values])
-            for kind, holds in kinds.items()
-        }
+        elements = [x for x in (definition.element, definition.second) if x]
+        found = {}
+        for kind, holds in kinds.items():
+            each = [self._graph.look_up(bits, [holds(x) for x in e.values]) for e in elements]
+            selector = self._selectors.get((side, lane), FALSE)
+            found[kind] = self._graph.choose(selector, each[-1], each[0])
+        return found
 
     @cached_property
     def _exponent(self) -> list[int]:
@@ -193,7 +198,7 @@ class BlockDotProof:
                 fields = bits[level.fraction_bits : end]
                 codes = range(0, 1 << end, 1 << level.fraction_bits)
                 bits = [
-                    graph.look_up(fields, [bool(_exponent(x, level) >> k & 1) for x in codes])
+                    graph.look_up(fields, [bool(scale_field(x, level) >> k & 1) for x in codes])
                     for k in range(len(fields))
                 ]
             elif not isinstance(level, exact.Exponent):
@@ -201,22 +206,33 @@ class BlockDotProof:
             total = graph.sum(total, bits, width)
         return total
 
-    def _lane(self, lane: int, table: "_Products") -> Lane:
-        """What a lane adds to the sum."""
+    def _lane(self, lane: int, chosen: Mapping[int, int]) -> Lane:
+        """What a lane adds to the sum, under values of the bits that select elements."""
         codes = [bit for side in SIDES for bit in self._given(f"{side}.codes", lane)]
-        scales = self._lane_scales(lane)
-        factors, valid = np.ones(1 << len(scales), object), np.ones(1 << len(scales), np.bool_)
-        codes_of = np.arange(1 << len(scales))
-        place = 0
+        selectors = (self._selectors.get((side, lane), FALSE) for side in (0, 1))
+        table = self._tables[tuple(bool(chosen.get(each)) for each in selectors)]
+        return Lane(codes, table.products, table.numbers, self._scaling(lane, ()))
+
+    @cached_property
+    def _tables(self) -> dict[tuple[bool, ...], "_Products"]:
+        """Products of all codes, by which operands have their second element."""
+        both = product(*([False, True] if x.second else [False] for x in self._definitions))
+        return {second: _Products(self._definitions, second) for second in both}
+
+    def _scaling(self, lane: int, sizes: Container[int]) -> Scaling:
+        """What the scales of groups of some sizes multiply a lane's product by."""
+        scales, factors, valid = list[int](), np.ones(1, object), np.ones(1, np.bool_)
         for level, name, group in scales_of(self._shape):
-            if not isinstance(level, exact.Exponent):
+            if not isinstance(level, exact.Exponent) and group in sizes:
                 bits = self._given(name, lane // group)
-                worth = [_factor(code, level) for code in range(1 << len(bits))]
-                which = codes_of >> place & ((1 << len(bits)) - 1)
-                factors = factors * np.array([x or 0 for x in worth], object)[which]
-                valid &= np.array([x is not None for x in worth])[which]
-                place += len(bits)
-        return Lane(codes, table.products, table.numbers, scales, factors, valid)
+                codes = range(1 << len(bits))
+                worth = np.array([scale_integer(code, level) for code in codes], object)
+                values = [scale_value(code, level) for code in codes]
+                known = np.array([isinstance(x, Fraction) and x >= 0 for x in values])
+                factors = np.outer(worth, factors).ravel()
+                valid = np.outer(known, valid).ravel()
+                scales += bits
+        return Scaling(scales, factors, valid)
 
     # The steps.
 
@@ -235,14 +251,7 @@ class BlockDotProof:
     @cached_property
     def _largest_exponent(self) -> int:
         """The largest sum of exponents of scales that are numbers."""
-        return sum(
-            max(
-                _exponent(code, level)
-                for code in range(1 << level.bits)
-                if isinstance(scale_value(code, level), Fraction)
-            )
-            for level, _, _ in scales_of(self._shape)
-        )
+        return sum(largest_field(level) for level, _, _ in scales_of(self._shape))
 
     def _show_exponent(self) -> None:
         width = self._outputs["exponent"].width if "exponent" in self._outputs else 0
@@ -258,7 +267,7 @@ class BlockDotProof:
     def _show_equal(self, name: str, wanted: Sequence[int]) -> None:
         graph = self._graph
         bits = [graph.unlike(x, y) for x, y in zip(self._result(name), wanted, strict=True)]
-        if not never(graph, graph.any(bits), self._seconds):
+        if not never(graph, graph.both(self._codes, graph.any(bits)), self._seconds):
             raise NotShownError(f"{name} is not shown to be what the definition says")
 
     def _show_sum(self) -> None:
@@ -266,21 +275,65 @@ class BlockDotProof:
         bits = self._result("sum") + self._result("high")
         if "special" in self._outputs:
             bits = self._ungated(bits)
-        table = _Products(self._definitions)
-        lanes = [self._lane(lane, table) for lane in range(self._shape.block)]
-        sizes = [
-            group
-            for level, _, group in scales_of(self._shape)
-            if not isinstance(level, exact.Exponent)
-        ]
-        size = min(sizes, default=self._shape.block)
-        groups = [((1 << size) - 1) << k for k in range(0, self._shape.block, size)]
-        bound = sum(
-            int(np.abs(lane.products).max()) * max(lane.factors[lane.valid]) for lane in lanes
-        )
+        literals = sorted(set(self._selectors.values()))
+        for values in product((0, 1), repeat=len(literals)):
+            chosen = dict(zip(literals, values, strict=True))
+            lanes = [self._lane(lane, chosen) for lane in range(self._shape.block)]
+            self._show_lanes(self._graph.cofactor(bits, chosen), lanes)
+
+    def _show_lanes(self, bits: Sequence[int], lanes: Sequence[Lane]) -> None:
+        """That a number is the sum of what lanes add to it."""
+        bound = self._bound(lanes)
         if bound >= 1 << len(bits) - 1:
             raise NotShownError(f"sums of up to {bound} need more than {len(bits)} bits")
-        SumOfProducts(self._graph, lanes, groups if len(groups) > 1 else ()).show(bits)
+        scales = sum(
+            level.bits for levels in scales_by_size(self._shape).values() for level in levels
+        )
+        nested = NestedSums(self._graph, lanes, self._of_groups, self._seconds)
+        if scales > SCALE_BITS:
+            nested.show(bits)
+            return
+        whole = [
+            replace(lane, scaling=self._scaling(k, self._sizes)) for k, lane in enumerate(lanes)
+        ]
+        size = min(self._sizes, default=self._shape.block)
+        groups = [((1 << size) - 1) << k for k in range(0, self._shape.block, size)]
+        try:
+            SumOfProducts(self._graph, whole, groups if len(groups) > 1 else ()).show(bits)
+        except NotShownError:
+            if len(self._sizes) < 2:
+                raise
+            nested.show(bits)
+
+    @cached_property
+    def _of_groups(self) -> dict[int, list[Scaling | WideScaling]]:
+        """What multiplies the sum of each group, by their sizes."""
+        found = dict[int, list[Scaling | WideScaling]]()
+        for size in self._sizes:
+            wide = size == self._sizes[-1] and is_wide(self._shape)
+            make = self._significands if wide else self._scaling
+            found[size] = [make(k, [size]) for k in range(0, self._shape.block, size)]
+        return found
+
+    def _significands(self, lane: int, sizes: Container[int]) -> WideScaling:
+        """The significands of real scales of groups of some sizes, which multiply a lane."""
+        factors = []
+        for level, name, group in scales_of(self._shape):
+            if isinstance(level, exact.Real) and group in sizes:
+                bits = self._given(name, lane // group)
+                end = level.fraction_bits + level.exponent_bits
+                normal = self._graph.any(bits[level.fraction_bits : end])
+                hidden = TRUE if level.always_normal else normal
+                factors.append([*bits[: level.fraction_bits], hidden])
+        return WideScaling(factors)
+
+    def _bound(self, lanes: Sequence[Lane]) -> int:
+        """The largest magnitude of a sum."""
+        most = 1
+        for levels in scales_by_size(self._shape).values():
+            for level in levels:
+                most *= largest_integer(level)
+        return most * sum(int(np.abs(lane.products).max()) for lane in lanes)
 
     def _ungated(self, bits: Sequence[int]) -> list[int]:
         """Bits of the sum without the conditions that all of them share.
@@ -297,66 +350,21 @@ class BlockDotProof:
         return graph.cofactor(bits, {each & ~1: each & 1 ^ 1 for each in shared})
 
 
-def show_unit(shape: DotShape) -> None:
-    """Show that a unit of the sum is worth what the manifest's offset and divisor say.
-
-    Raises:
-        NotShownError: by the definitions of the formats it is not.
-    """
-    worth = Fraction(1)
-    for definition in map(definition_of, shape.formats):
-        worth *= definition.element.unit
-        for level in definition.levels:
-            if isinstance(level.group, str):
-                continue  # the scale of a channel or a tensor multiplies the total
-            if isinstance(level, exact.Exponent):
-                worth *= _number(scale_value(0, level))
-            elif isinstance(level, exact.Shift):
-                worth *= power(1 - (1 << level.bits))
-            elif isinstance(level, exact.Real):
-                worth *= _number(scale_value(1, level)) - _number(scale_value(0, level))
-    if worth * shape.divisor != power(shape.offset + (shape.divisor - 1).bit_length()):
-        raise NotShownError(f"a unit of the sum is worth {worth}")
-
-
-def _number(value: Value) -> Fraction:
-    assert isinstance(value, Fraction)
-    return value
-
-
-def _factor(code: int, level: exact.Level) -> int | None:
-    """The integer by which a scale multiplies; None of a code that no scale has."""
-    if isinstance(level, exact.Shift):
-        return 1 << (1 << level.bits) - 1 - code
-    if isinstance(level, exact.Real):
-        value = scale_value(code, level)
-        if not isinstance(value, Fraction) or value < 0:
-            return None
-        fraction = code & ((1 << level.fraction_bits) - 1)
-        normal = code >> level.fraction_bits > 0 or level.always_normal
-        return fraction + (normal << level.fraction_bits)
-    return code
-
-
-def _exponent(code: int, level: exact.Level) -> int:
-    """What a scale adds to the exponent: its code, or the exponent field of a real one, from 0."""
-    if isinstance(level, exact.Exponent):
-        return code
-    if isinstance(level, exact.Real):
-        field = code >> level.fraction_bits & (1 << level.exponent_bits) - 1
-        return field if level.always_normal else max(field, 1) - 1
-    return 0
-
-
 class _Products:
-    """Products of all pairs of codes in units, and which are of two numbers."""
+    """Products of all pairs of codes in units, and which are of two numbers.
 
-    def __init__(self, definitions: Sequence[exact.Definition]) -> None:
+    Args:
+        definitions: of both operands. second: whether each has its second element.
+    """
+
+    def __init__(self, definitions: Sequence[exact.Definition], second: Sequence[bool]) -> None:
         numbers, finite = [], []
-        for definition in definitions:
-            unit = definition.element.unit
-            values = [Fraction(0) if x is Special.NEGATIVE_ZERO else x
-                      for x in definition.element.values]  # fmt: skip
+        for definition, other in zip(definitions, second, strict=True):
+            unit, element = definition.unit, definition.element
+            if other:
+                assert definition.second is not None
+                element = definition.second
+            values = [Fraction(0) if x is Special.NEGATIVE_ZERO else x for x in element.values]
             finite.append(np.array([isinstance(x, Fraction) for x in values]))
             units = [x / unit if isinstance(x, Fraction) else Fraction(0) for x in values]
             assert all(x.denominator == 1 for x in units)

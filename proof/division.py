@@ -18,9 +18,9 @@ from axs6.golden.fp32 import scale_bits
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.divide import division_steps
 from axs6.proof.aig import FALSE, TRUE
-from axs6.proof.block_dot import show_unit
 from axs6.proof.cases import cases_of, counting
 from axs6.proof.cores import Core, Statement
+from axs6.proof.scales import show_unit
 from axs6.proof.smt import Circuit
 from axs6.proof.steps import NotShownError
 

@@ -22,11 +22,12 @@ from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
-from axs6.proof.block_dot import BlockDotProof, check_shape
+from axs6.proof.block_dot import BlockDotProof
 from axs6.proof.cores import Core, Statement, split
 from axs6.proof.division import division
 from axs6.proof.equivalence import compare
 from axs6.proof.fp32 import addition, conversion, multiplication
+from axs6.proof.scales import check_shape
 from axs6.proof.steps import NotShownError, Proof, Steps, Subject
 
 WAYS = ("&cec",)
@@ -69,7 +70,7 @@ class DotProof:
             for definition in map(definition_of, shape.formats)
             for level in definition.levels
         )
-        check_shape(shape, inputs)
+        check_shape(shape)
 
     @cached_property
     def _block(self) -> Core:

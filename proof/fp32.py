@@ -17,10 +17,10 @@ from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.add import addition_steps
 from axs6.hw.fp32.convert import Number, conversion_steps, rounding_steps
 from axs6.hw.fp32.multiply import MultiplySignificands, multiplication_steps
-from axs6.proof.block_dot import show_unit
 from axs6.proof.cores import Core, Statement, show_in_turn
 from axs6.proof.products import show_fp32_product
 from axs6.proof.rounding import PLACE, rounding
+from axs6.proof.scales import show_unit
 from axs6.proof.smt import Circuit
 
 NAN, PLUS, MINUS = 1, 2, 3

@@ -30,6 +30,7 @@ from axs6.hw.core.parameters import (
 from axs6.hw.dot.accumulated import dot_terms
 from axs6.hw.dot.align import AlignPlan
 from axs6.hw.dot.terms import TermPlan
+from axs6.proof.scales import largest_field, largest_integer
 from axs6.proof.steps import NotShownError
 
 _CHANGES: Final[Mapping[str, Callable[[Described], dict[str, Any]]]] = {
@@ -229,7 +230,7 @@ class StepMeaning:
             each = [numbers_of_element(definition._replace(element=x), self.apart) for x in own]
             largest = max(abs(number) for numbers in each for number in numbers)
             for level in definition.levels:
-                largest *= _largest_integer(level)
+                largest *= largest_integer(level)
             found *= largest
         return found
 
@@ -248,9 +249,7 @@ class StepMeaning:
     @cached_property
     def most_scales(self) -> int:
         """The largest sum of the fields of scales that are numbers."""
-        return sum(
-            _largest_field(level) for definition in self.sides for level in definition.levels
-        )
+        return sum(largest_field(level) for definition in self.sides for level in definition.levels)
 
     # Codes.
 
@@ -318,46 +317,6 @@ def numbers_of_element(definition: exact.Definition, apart: bool) -> list[int]:
         assert x.denominator == 1
         found.append(int(x))
     return found
-
-
-def scale_field(code: int, level: exact.Level) -> int:
-    """What a scale adds to the exponent, from 0."""
-    if isinstance(level, exact.Exponent):
-        return code
-    if isinstance(level, exact.Real):
-        field = code >> level.fraction_bits & (1 << level.exponent_bits) - 1
-        return field if level.always_normal else max(field, 1) - 1
-    return 0
-
-
-def scale_integer(code: int, level: exact.Level) -> int:
-    """The integer by which a scale multiplies."""
-    if isinstance(level, exact.Shift):
-        return 1 << (1 << level.bits) - 1 - code
-    if isinstance(level, exact.Real):
-        fraction = code & (1 << level.fraction_bits) - 1
-        normal = code >> level.fraction_bits & (1 << level.exponent_bits) - 1
-        return fraction + (bool(normal or level.always_normal) << level.fraction_bits)
-    return 1 if isinstance(level, exact.Exponent) else code
-
-
-def _largest_integer(level: exact.Level) -> int:
-    """The largest integer by which a scale multiplies."""
-    if isinstance(level, exact.Real):
-        return (2 << level.fraction_bits) - 1
-    return scale_integer(0 if isinstance(level, exact.Shift) else (1 << level.bits) - 1, level)
-
-
-def _largest_field(level: exact.Level) -> int:
-    """The most that a scale which is a number adds to the exponent."""
-    if isinstance(level, exact.Real):
-        last = (1 << level.fraction_bits + level.exponent_bits) - 1
-        codes = [last, last - 1, last - (1 << level.fraction_bits)]
-    else:
-        codes = [(1 << level.bits) - 1, (1 << level.bits) - 2]
-    return max(
-        scale_field(code, level) for code in codes if isinstance(scale_value(code, level), Fraction)
-    )
 
 
 def _bound(definition: exact.Definition) -> Fraction:

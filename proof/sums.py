@@ -9,7 +9,7 @@ all scales.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,24 +31,35 @@ REACHABLE_INPUTS = 16
 
 
 @dataclass(frozen=True)
+class Scaling:
+    """What multiplies a product, or the sum of a group.
+
+    Args:
+        scales: literals of the scales of both operands.
+        factors: by the number of these bits.
+        valid: which of them are of codes that scales may have.
+    """
+
+    scales: Sequence[int]
+    factors: NDArray[Any]
+    valid: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
 class Lane:
     """What a lane adds to a sum: the product of its codes times a factor.
 
     Args:
         codes: literals of both codes, a's first, lowest bit first.
-        products: by the number of these bits; 0 and 1 are among them.
+        products: by the number of these bits; 0 is among them.
         numbers: which of them are of two numbers; others do not count.
-        scales: literals of the scales of both operands that the lane has.
-        factors: by the number of these bits.
-        valid: which of them are of codes that scales may have.
+        scaling: what multiplies the product.
     """
 
     codes: Sequence[int]
     products: NDArray[Any]
     numbers: NDArray[np.bool_]
-    scales: Sequence[int]
-    factors: NDArray[Any]
-    valid: NDArray[np.bool_]
+    scaling: Scaling
 
 
 class SumOfProducts:
@@ -62,10 +73,10 @@ class SumOfProducts:
     """
 
     def __init__(self, graph: Graph, lanes: Sequence[Lane], groups: Sequence[int] = ()) -> None:
-        self._graph, self._lanes, self._groups = graph, lanes, groups
+        self._graph, self._lanes, self._groups = graph, _with_odd_products(lanes), groups
         self._all = (1 << len(lanes)) - 1
         kinds = {bit >> 1: 1 << k for k, lane in enumerate(lanes) for bit in lane.codes}
-        scales = sorted({bit >> 1 for lane in lanes for bit in lane.scales})
+        scales = sorted({bit >> 1 for lane in lanes for bit in lane.scaling.scales})
         kinds |= {node: 1 << len(lanes) + k for k, node in enumerate(scales)}
         self._kinds = kinds
         self._supports = graph.supports(kinds)
@@ -112,12 +123,11 @@ class SumOfProducts:
         for node, times in form.of.items():
             lanes, controls = self._supports[node] & self._all, set(cut(node))
             mine = [(cut(node), node, times)]
-            if controls or lanes & (lanes - 1):
-                for other in [part for part in parts if part[0] & lanes]:
-                    parts.remove(other)
-                    lanes |= other[0]
-                    controls |= other[1]
-                    mine += other[2]
+            for other in [part for part in parts if part[0] & lanes]:
+                parts.remove(other)
+                lanes |= other[0]
+                controls |= other[1]
+                mine += other[2]
             parts.append((lanes, controls, mine))
         found = defaultdict(list)
         for _, controls, mine in parts:
@@ -300,7 +310,6 @@ class SumOfProducts:
         for each, (_, times) in zip(words, nodes, strict=True):
             total.add(cases_of(each, bits), times)
         zero = int(np.argmax(lane.numbers & (lane.products == 0)))
-        # An odd product, 1 where there is one, has an inverse.
         odd = np.flatnonzero(lane.numbers & (lane.products % 2 == 1))
         one = int(odd[np.argmin(np.abs(lane.products[odd]))])
         constant = total.at(zero)
@@ -322,15 +331,17 @@ class SumOfProducts:
     def _compare_factors(self, number: int, counts: "Sequence[_Counts]", width: int) -> None:
         """Whether a lane's product counts as its factor says, for all scales."""
         lane = self._lanes[number]
-        key = repr((lane.scales, sorted((each, sorted(times.items())) for each, times in counts)))
+        key = repr(
+            (lane.scaling.scales, sorted((each, sorted(times.items())) for each, times in counts))
+        )
         if key in self._compared:
             return
         nodes = sorted({node for controls, _ in counts for node in controls})
         literals = [2 * node for node in nodes]
-        if beyond := self._graph.leaves(literals) - {each >> 1 for each in lane.scales}:
+        if beyond := self._graph.leaves(literals) - {each >> 1 for each in lane.scaling.scales}:
             raise NotShownError(f"lane {number} depends on {len(beyond)} bits of others' scales")
-        bits = len(lane.scales)
-        words = self._graph.values(literals, counting(lane.scales)) if nodes else []
+        bits = len(lane.scaling.scales)
+        words = self._graph.values(literals, counting(lane.scaling.scales)) if nodes else []
         values = {
             node: cases_of(each, bits).astype(np.int64)
             for node, each in zip(nodes, words, strict=True)
@@ -341,11 +352,29 @@ class SumOfProducts:
             for place, node in enumerate(controls):
                 case += values[node] << place
             total += np.array([times.get(k, 0) for k in range(1 << len(controls))], object)[case]
-        wrong = ((total - lane.factors) % (1 << width)).astype(bool) & lane.valid
+        wrong = ((total - lane.scaling.factors) % (1 << width)).astype(bool) & lane.scaling.valid
         if wrong.any():
             first = int(np.argmax(wrong))
             raise NotShownError(f"the factor of lane {number} is wrong for scales {first:#x}")
         self._compared.add(key)
+
+
+def _with_odd_products(lanes: Sequence[Lane]) -> list[Lane]:
+    """Lanes with some odd products: a power of two that all have becomes one of the factors.
+
+    Odd numbers have an inverse modulo powers of two.
+    """
+    places: dict[int, tuple[NDArray[Any], int]] = {}
+    found = []
+    for lane in lanes:
+        if id(lane.products) not in places:
+            either = int(np.bitwise_or.reduce(lane.products[lane.numbers]))
+            place = max((either & -either).bit_length() - 1, 0)
+            places[id(lane.products)] = lane.products >> place, place
+        products, place = places[id(lane.products)]
+        scaling = replace(lane.scaling, factors=lane.scaling.factors << place)
+        found.append(replace(lane, products=products, scaling=scaling))
+    return found
 
 
 _Counts = tuple[tuple[int, ...], Mapping[int, int]]

@@ -21,17 +21,16 @@ from axs6.hw.core.parameters import STRUCTURE
 from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.terms import MakeTerms
 from axs6.proof.aig import FALSE, Graph
-from axs6.proof.block_dot import BlockDotProof, check_shape
+from axs6.proof.block_dot import BlockDotProof
 from axs6.proof.cases import cases_of, counting
 from axs6.proof.cores import Core, Statement, split
 from axs6.proof.equivalence import compare
 from axs6.proof.items import payload_of
 from axs6.proof.relations import Numbers, relation
+from axs6.proof.scales import check_shape, scale_field, scale_integer
 from axs6.proof.step_meaning import (
     StepMeaning,
     numbers_of_element,
-    scale_field,
-    scale_integer,
 )
 from axs6.proof.step_part import signed
 from axs6.proof.steps import NotShownError
@@ -191,7 +190,7 @@ class TermProducts(TermPlaces):
                 "a proof is of terms whose scales multiply sums at one depth, and those of "
                 f"{self.meaning.format} multiply them at several"
             )
-        check_shape(shape, self.block_core.inputs)
+        check_shape(shape)
 
     @cached_property
     def block_core(self) -> Core:

@@ -205,7 +205,7 @@ def test_the_command_shows_what_refutes(main: Any, cells: str, tmp_path: Path) -
         (("fp32_divide", "--format", "mxfp4"), "mxfp4 has no denominator, so nothing is divided"),
         (("fp32_add", "--stages", "1"), "fp32_add has no parameter stages; it has none"),
         (("hadamard",), "hadamard has no specification to prove; these have: block_dot, decoder"),
-        (("block_dot", "--format", "sm4_float16_t4"), "all scales of a lane, of at most 20 bits"),
+        (("block_dot", "--format", "int3_u12_t4_float32_t0"), "all scales of groups of one size"),
         (("block_dot", "--netlist", "none.v"), "none.v"),
         (("block_dot", "--target", "ice40"), "target must be generic or sky130 here, not 'ice40'"),
     ],
