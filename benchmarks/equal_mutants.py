@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 _PATH = "the other way gives the same and takes longer"
-_GIVEN = "every caller gives it"
 _MODEL = "return {0, *(each - 1 for each in solver.get_model() if each > 0)} if found else set()"
 _PIECES = "work is cut into other pieces, which give the same"
 _LARGEST = "so large a value has the largest magnitude in both elements"
@@ -73,7 +72,6 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         ("- becomes + (2)", "LOWEST = 1 - FP32.bias - FP32.fraction_bits"): (
             "sums that are shifted by the exponent of a 0 are below 2^-250 and are rounded to 0"
         ),
-        ("False becomes True (3)", "toward_zero: bool = False,"): _GIVEN,
         (
             "multiply_add: < becomes <= (1)",
             "negative = np.where(total == 0, minus & c_negative, total < 0)",
@@ -172,12 +170,6 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             'better = np.einsum("ij,ij->i", counts, distance) if exact else'
             " (counts * distance).sum(1)",
         ): _PATH,
-    },
-    "golden/sums.py": {
-        (
-            "aligned_twice: 0 becomes -1 (1)",
-            "kept = value >> np.minimum(np.maximum(largest - fraction - low, 0), all_bits)",
-        ): "the distance is never negative",
     },
     "golden/terms.py": {
         (

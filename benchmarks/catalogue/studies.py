@@ -74,14 +74,14 @@ PROOFS = Figure(
     as_json=True,
 )
 
+NETLISTS = ("axs6", "mx9", "mxint8", "mxfp4", "mxfp8_e4m3")
+"""Formats whose netlists of cells are proved for the page."""
+
 PROVED_NETLISTS = Figure(
     "proved-netlists",
-    tuple(
-        f"axs6 prove block_dot --format {name} --target sky130"
-        for name in ("axs6", "mx9", "mxint8", "mxfp4", "mxfp8_e4m3")
-    ),
+    tuple(f"axs6 prove block_dot --format {name} --target sky130" for name in NETLISTS),
     readings.proofs,
-    designs=tuple(design for design in PROOFS.designs if design[0] == "block_dot"),
+    designs=tuple(("block_dot", {"format": name}) for name in NETLISTS),
     sources=(*PROOFS.sources, "synth/*.py"),
     packages=PROOFS.packages,
     varies=PROOFS.varies,
