@@ -44,8 +44,8 @@ class NestedSums:
     Args:
         graph: of the number; may grow.
         lanes: as of `SumOfProducts`; their own scaling does not count.
-        sizes: for each size of a group what multiplies the sum of each group. That of the largest
-        groups alone may be wide.
+        sizes: by the lanes of a group, the scaling of each such group in order. Only the largest
+        groups may have a wide one.
         seconds: limit of each question to a solver.
     """
 
