@@ -14,7 +14,6 @@ Source: docs/formats.md, "What a format is"; docs/hardware.md, "Dot products of 
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -31,7 +30,6 @@ from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.nested_sums import NestedSums, WideScaling
 from axs6.proof.scales import (
-    SCALE_BITS,
     SIDES,
     check_shape,
     is_wide,
@@ -46,7 +44,7 @@ from axs6.proof.scales import (
 )
 from axs6.proof.solver import never
 from axs6.proof.steps import NotShownError, Proof, Steps, Subject, show_passed
-from axs6.proof.sums import Lane, Scaling, SumOfProducts
+from axs6.proof.sums import Lane, Scaling
 
 
 class BlockDotProof:
@@ -286,24 +284,7 @@ class BlockDotProof:
         bound = self._bound(lanes)
         if bound >= 1 << len(bits) - 1:
             raise NotShownError(f"sums of up to {bound} need more than {len(bits)} bits")
-        scales = sum(
-            level.bits for levels in scales_by_size(self._shape).values() for level in levels
-        )
-        nested = NestedSums(self._graph, lanes, self._of_groups, self._seconds)
-        if scales > SCALE_BITS:
-            nested.show(bits)
-            return
-        whole = [
-            replace(lane, scaling=self._scaling(k, self._sizes)) for k, lane in enumerate(lanes)
-        ]
-        size = min(self._sizes, default=self._shape.block)
-        groups = [((1 << size) - 1) << k for k in range(0, self._shape.block, size)]
-        try:
-            SumOfProducts(self._graph, whole, groups if len(groups) > 1 else ()).show(bits)
-        except NotShownError:
-            if len(self._sizes) < 2:
-                raise
-            nested.show(bits)
+        NestedSums(self._graph, lanes, self._of_groups, self._seconds).show(bits)
 
     @cached_property
     def _of_groups(self) -> dict[int, list[Scaling | WideScaling]]:

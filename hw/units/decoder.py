@@ -167,20 +167,25 @@ def _decoder_corners(parameters: Parameters) -> Items:
     ends = np.repeat(end_codes(fmt)[:, None], block, axis=1)
     parts = [items, under_scales(rows, fmt, scales)]
     parts.append(under_scales(ends, fmt, sampled_scales(fmt, ENDS // len(ends))))
-    if fmt.outer and isinstance(outer := fmt.levels[-1].scale, Real):
-        tensor, *_ = outer_names(fmt)
+    wide = [name for name, level in _levels(fmt).items() if _is_wide_real(level.scale)]
+    if wide:
         few = {name: codes[:: -(-len(codes) // 3)] for name, codes in scales.items()}
         some = rows[:: max(1, len(rows) // 32)]
-        parts.append(under_scales(some, fmt, few | {tensor: _outer_codes(outer)}))
-    if fmt.outer and isinstance(finest := fmt.outer[0].scale, Real):
-        dtype = OUTPUT_DTYPES[parameters["dtype"]]
-        parts += _under_real_scales(fmt, block, dtype, finest.dtype)
+        coarsest = _levels(fmt)[wide[0]].scale
+        parts.append(under_scales(some, fmt, few | {wide[0]: _leading(coarsest)}))
+        parts += _under_real_scales(fmt, block, OUTPUT_DTYPES[parameters["dtype"]], wide[-1])
     items = {name: np.concatenate([each[name] for each in parts]) for name in items}
     return _with_faults(items, fmt, parameters) if packed else items
 
 
-def _outer_codes(scale: Real) -> NDArray[np.int64]:
-    """Codes of an outer scale: as of `scale_codes`, and each leading bit with others below."""
+def _is_wide_real(scale: Scale) -> bool:
+    """Whether a scale is a real number of too many bits to take all its codes."""
+    return isinstance(scale, Real) and scale.bits > 8
+
+
+def _leading(scale: Scale) -> NDArray[np.int64]:
+    """Codes of a real scale: as of `scale_codes`, and each leading bit with others below."""
+    assert isinstance(scale, Real)
     rng = np.random.default_rng(11)
     bits = 1 << np.arange(scale.dtype.fraction_bits + 1)
     leading = [bits, 2 * bits - 1, bits | rng.integers(0, bits), bits | rng.integers(0, bits)]
@@ -191,34 +196,42 @@ UNDER_REAL = 1 << 11
 """Corner cases of a decoder under real scales, of each kind."""
 
 
-def _under_real_scales(fmt: BlockFormat, block: int, dtype: Float, scale: Float) -> Iterator[Items]:
-    """Blocks under chosen scales of the finest outer level, which are real numbers."""
+def _under_real_scales(fmt: BlockFormat, block: int, dtype: Float, name: str) -> Iterator[Items]:
+    """Blocks under chosen scales of one level, the finest of wide real numbers."""
     rng, count = np.random.default_rng(12), UNDER_REAL
-    *_, name = outer_names(fmt)
+    level = _levels(fmt)[name].scale
+    assert isinstance(level, Real)
+    scale = level.dtype
 
     def blocks() -> Items:
         return {**random_outer(rng, fmt, count), **random_blocks(rng, fmt, block, count)}
 
-    yield {**blocks(), name: sparse(rng, scale, count)}
-    yield {**blocks(), name: subnormal(rng, scale, count)}
-    items = {**blocks(), name: np.full(count, scale.bias << scale.fraction_bits)}
+    def under(items: Fields, codes: NDArray[np.int64]) -> Items:
+        """Items with the same scale in all groups of a block."""
+        shape = items[name].shape
+        return {**items, name: np.broadcast_to(codes.reshape(-1, *[1] * (len(shape) - 1)), shape)}
+
+    one = np.full(count, scale.bias << scale.fraction_bits)
+    yield under(blocks(), sparse(rng, scale, count))
+    yield under(blocks(), subnormal(rng, scale, count))
+    items = under(blocks(), one)
     if scale == FP32:
         some = _one_of_each(rng, decoded(items, fmt, FP32))
-        yield {**items, name: near_the_largest(rng, dtype, some)}
-        yield {**items, name: near_midpoints(rng, dtype, some)}
-    for inner, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
-        items[inner] = by_highest(rng, level.scale.bits - 1, items[inner].shape)
+        yield under(items, near_the_largest(rng, dtype, some))
+        yield under(items, near_midpoints(rng, dtype, some))
+    for inner, each in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
+        items[inner] = by_highest(rng, each.scale.bits - 1, items[inner].shape)
     width, shape = fmt.element.width, items["codes"].shape
     signs = rng.choice([0, 1 << width - 1, (1 << width) - 1], shape)
     items["codes"] = by_highest(rng, width - 1, shape) ^ signs
-    yield {**items, name: subnormal(rng, scale, count)}
-    for each in ("codes", *scale_names(fmt)):  # so that all lanes have the same product
-        array = items[each]
-        items[each] = array if array.ndim < 2 else np.broadcast_to(array[:, :1], array.shape)
-    ones = {**items, name: np.full(count, scale.bias << scale.fraction_bits)}
+    yield under(items, subnormal(rng, scale, count))
+    for field in ("codes", *scale_names(fmt)):  # so that all lanes have the same product
+        array = items[field]
+        items[field] = array if array.ndim < 2 else np.broadcast_to(array[:, :1], array.shape)
+    ones = under(items, one)
     for _ in range(2 if scale == FP32 else 0):
         some = _one_of_each(rng, decoded(ones, fmt, FP32))
-        yield {**items, name: near_midpoints(rng, dtype, some)}
+        yield under(items, near_midpoints(rng, dtype, some))
 
 
 def _one_of_each(rng: Generator, patterns: NDArray[Any]) -> NDArray[np.float32]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real
 from axs6.golden.scaling import real_values
 
-EACH = 3 << 10
+EACH = 4 << 10
 """Blocks of each kind."""
 
 OFF = 2
@@ -110,7 +110,7 @@ def _at_scales(
     """Outer scales under which a block's largest magnitude is where its scale changes."""
     bounds = steps.bound(rng, EACH)
     top = _near(rng, dtype, _held(outer_patterns(rng, EACH)) * steps.largest * bounds)
-    outer = _beside(rng, _numbers(dtype, top) / (steps.largest * bounds))
+    outer = _beside(rng, _numbers(dtype, top) / (steps.largest * _or_a_bit_above(rng, bounds)))
     scales = _held(outer) * steps.of(bounds)
     values = patterns_near(dtype, scales[:, None] * rng.choice(sizes, (EACH, lanes)))
     values = np.minimum(values, top[:, None])
@@ -132,7 +132,8 @@ def _at_elements(
     bounds = rng.choice(sizes, (EACH, lanes))
     focus = rng.integers(lanes, size=EACH)
     value = _near(rng, dtype, held * factors * bounds[rows, focus])
-    outer = _beside(rng, _numbers(dtype, value) / (bounds[rows, focus] * factors))
+    goals = _or_a_bit_above(rng, bounds[rows, focus])
+    outer = _beside(rng, _numbers(dtype, value) / (goals * factors))
     values = patterns_near(dtype, (_held(outer) * factors)[:, None] * bounds)
     values[rows, focus] = value
     if len(steps.numbers) > 1:
@@ -168,13 +169,18 @@ def _nearest(
 
 
 def _hard_to_divide_by(rng: Generator, outer: Patterns) -> Patterns:
-    """Outer scales whose reciprocals are hard to round; every eighth of these is subnormal."""
+    """Outer scales whose reciprocals are hard to round; every fourth of these is subnormal."""
     fields = np.maximum(outer >> FP32.fraction_bits, 1)
-    fields[::8] = FP32.exponent_special - rng.integers(1, 3, len(fields[::8]))
+    fields[::4] = FP32.exponent_special - rng.integers(1, 3, len(fields[::4]))
     lost = np.maximum(fields - (2 * FP32.bias - 2), 0)
-    place = (HARD ** rng.random(len(outer))).astype(np.int64) - 1
-    fractions = np.choose(lost, [hard_reciprocals(each)[place] for each in range(3)])
-    return fields << FP32.fraction_bits | fractions
+    order = rng.random(len(outer))
+    either = rng.random(len(outer)) < 1 / 2
+    kinds = [[hard_reciprocals(each), one_digit_reciprocals(each)] for each in range(3)]
+    found = [
+        np.where(either, ones[(len(ones) * order).astype(int)], hard[(HARD**order).astype(int) - 1])
+        for hard, ones in kinds
+    ]
+    return fields << FP32.fraction_bits | np.choose(lost, found)
 
 
 def _nearest_scales(
@@ -309,11 +315,31 @@ def hard_reciprocals(lost: int) -> Patterns:
 
     `lost` are the bits that a reciprocal lacks as it is subnormal.
     """
-    bits = FP32.fraction_bits
-    significands = np.arange(1 << bits, 2 << bits)
-    distance = np.abs(2 * ((1 << 2 * bits + 1 - lost) % significands) - significands)
+    distance = np.abs(_beyond_middles(lost))
     nearest = np.argpartition(distance, HARD)[:HARD]
     return nearest[np.argsort(distance[nearest], kind="stable")]
+
+
+@cache
+def one_digit_reciprocals(lost: int) -> Patterns:
+    """Fractions of FP32 numbers whose reciprocals have a single 1 behind a middle between two.
+
+    Zeros follow in what a division finds first. The 1 is in each place; see `hard_reciprocals`.
+    """
+    bits = FP32.fraction_bits
+    part = _beyond_middles(lost) / (np.arange(1 << bits, 2 << bits) * 2.0)
+    digits = 2.0 ** -np.arange(2, bits)
+    near = (np.flatnonzero((part >= x) & (part < x + 2.0 ** (2 - bits))) for x in digits)
+    return np.concatenate(list(near))
+
+
+def _beyond_middles(lost: int) -> Patterns:
+    """By how much the reciprocal of each significand is beyond a middle, times twice the
+    significand; see `hard_reciprocals`."""
+    bits = FP32.fraction_bits
+    significands = np.arange(1 << bits, 2 << bits)
+    remainders: Patterns = 2 * ((1 << 2 * bits + 1 - lost) % significands) - significands
+    return remainders
 
 
 def _or_beside(rng: Generator, dtype: Float, numbers: Numbers) -> Patterns:
@@ -335,6 +361,13 @@ def _beside(rng: Generator, numbers: Numbers) -> Patterns:
         patterns = numbers.astype(np.float32).view(np.uint32).astype(np.int64)
     off = rng.integers(-OFF, OFF, len(numbers), endpoint=True)
     return np.clip(patterns + off, 1, FP32.max_finite)
+
+
+def _or_a_bit_above(rng: Generator, numbers: Numbers) -> Numbers:
+    """Positive numbers, or the sum with a single 1 in some place of their FP32 fraction."""
+    unit = np.spacing(numbers.astype(np.float32)).astype(np.float64)
+    bit = unit * 2.0 ** rng.integers(FP32.fraction_bits, size=len(numbers))
+    return numbers + np.where(rng.random(len(numbers)) < 1 / 3, bit, 0)
 
 
 def _held(outer: Patterns) -> Numbers:

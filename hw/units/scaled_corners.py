@@ -87,13 +87,15 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
 def _without_scale(
     dtype: Float, lanes: int
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
-    """Random numbers under outer scales that are none, and with an infinity or NaN in each lane."""
+    """Random numbers under outer scales that are none: of any size, the largest, and with an
+    infinity or NaN in each lane."""
     rng = np.random.default_rng(14)
     scale, lane, nan = np.indices((len(NO_SCALE), lanes, 2)).reshape(3, -1)
-    for special in (False, True):
-        values = rng.integers(dtype.infinity, size=(len(scale), lanes))
-        if special:
-            values[np.arange(len(scale)), lane] = dtype.infinity | nan
+    shape = (len(scale), lanes)
+    largest = dtype.max_finite - rng.integers(4 << dtype.fraction_bits, size=shape)
+    special = rng.integers(dtype.infinity, size=shape)
+    special[np.arange(len(scale)), lane] = dtype.infinity | nan
+    for values in (rng.integers(dtype.infinity, size=shape), largest, special):
         yield NO_SCALE[scale], values
 
 

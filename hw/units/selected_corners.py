@@ -9,7 +9,7 @@ from axs6.golden.encode import encode
 from axs6.golden.formats import BlockFormat, Float
 from axs6.hw.units.encoder_corners import as_values
 
-PAIRS = 1 << 9
+PAIRS = 1 << 10
 """Pairs of blocks from which such blocks are looked for."""
 
 BINADES = 4
