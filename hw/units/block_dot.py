@@ -1,6 +1,7 @@
 """The block dot product as a unit."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -74,9 +75,7 @@ def _without_special(blocks: Blocks) -> Blocks:
     codes = np.where(np.isin(blocks.codes, special_codes(blocks.format)), 0, blocks.codes)
     scales = []
     for level, found in zip(blocks.format.levels[::-1], blocks.scales, strict=True):
-        number = level.scale.number(found) if isinstance(level.scale, Real) else found
-        nan = level.scale.nan_code
-        scales.append(found if nan is None else np.where(number == nan, 0, found))
+        scales.append(np.where(is_nan(level.scale, found), 0, found))
     return Blocks(blocks.format, tuple(scales), codes.astype(np.uint8), blocks.shape)
 
 
@@ -102,17 +101,26 @@ def block_dot_corners(parameters: Parameters) -> Items:
     Pairs of finite codes stand together, so that few sums are NaN or infinite. NaN and infinities
     also stand alone, each in every lane. Scales are at the ends of their range.
     """
+    return some_corners(parameters, None)
+
+
+def some_corners(parameters: Parameters, most: int | None) -> Items:
+    """`block_dot_corners`, but of pairs in every lane, and of others, at most so many each."""
     shape = shape_of(parameters)
     a, b = _pairs(shape) if _few(shape) else np.zeros((2, 0), np.int64)
     lanes = np.arange(shape.block)
     every = (np.arange(len(a))[:, None] + lanes) % max(1, len(a))
     ends = [np.repeat(x[:, None], shape.block, axis=1) for x in _end_pairs(shape)]
     mixed = _mixed(shape)
-    groups = zip((a[every], b[every]), ends, _alone(shape), mixed, strict=True)
-    codes = [np.concatenate(each) for each in groups]
+    others = [np.concatenate(each) for each in zip(ends, _alone(shape), mixed, strict=True)]
+    step, step_of_others = (-(-len(x) // (most or len(x) or 1)) or 1 for x in (every, others[0]))
+    codes = [
+        np.concatenate([pairs[every[::step]], each[::step_of_others]])
+        for pairs, each in zip((a, b), others, strict=True)
+    ]
     items: Items = {}
     for side, fmt, each in zip("ab", shape.formats, codes, strict=True):
-        scales = end_scales(fmt, shape.block, len(each), len(mixed[0]) // 2)
+        scales = end_scales(fmt, shape.block, len(each), len(mixed[0]) // step_of_others // 2)
         items |= {f"{side}.{name}": x for name, x in scales.items()}
         items[f"{side}.codes"] = each
     return items
@@ -194,6 +202,14 @@ def end_scales(fmt: BlockFormat, block: int, count: int, nan: int) -> Items:
             codes[-nan:] = np.where(which, level.scale.nan_code, codes[-nan:])
         items[name] = codes
     return items
+
+
+def is_nan(scale: Scale, codes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which codes of a scale are NaN, whatever they select."""
+    if scale.nan_code is None:
+        return np.zeros(np.shape(codes), bool)
+    number = scale.number(codes) if isinstance(scale, Real) else codes
+    return np.asarray(number == scale.nan_code)
 
 
 def _scale_ends(scale: Scale) -> list[int]:

@@ -24,7 +24,7 @@ from axs6.hw.units.accumulate import (
     is_default,
 )
 from axs6.hw.units.accumulate_corners import accumulated_corners
-from axs6.hw.units.block_dot import BLOCK_DOT, block_dot_items, shape_of
+from axs6.hw.units.block_dot import BLOCK_DOT, block_dot_items, shape_of, some_corners
 from axs6.hw.units.blocks import random_blocks, random_codes
 from axs6.hw.units.dot_corners import format_corners, outer_scales, with_hard_sums
 from axs6.hw.units.packed import random_pairs
@@ -112,9 +112,7 @@ def _corner_vectors(parameters: Parameters) -> Items:
     """Dense vectors one after the other, behind them corners of a block's sum, each a vector."""
     if not is_default(parameters):
         return accumulated_corners(parameters)
-    items, blocks = _hard_vectors(parameters), BLOCK_DOT.corners(parameters)
-    step = -(-len(blocks["a.codes"]) // SINGLE)
-    blocks = {name: array[::step] for name, array in blocks.items()}
+    items, blocks = _hard_vectors(parameters), some_corners(parameters, SINGLE)
     blocks["last"] = np.ones(len(blocks["a.codes"]), np.int64)
     if "outer" in items:
         blocks["outer"] = np.resize(items["outer"], len(blocks["last"]))
@@ -180,7 +178,7 @@ def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
 
 
 SINGLE = 4096
-"""Corners of a block's sum among those of vectors, at most."""
+"""Corners of a block's sum of each kind among those of vectors, at most."""
 
 RARE = 0.02
 """Share of random packed blocks with a fault in a field."""

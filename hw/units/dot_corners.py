@@ -6,13 +6,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.formats import FP32, BlockFormat, Exponent
+from axs6.golden.formats import FP32, BlockFormat
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.number import LEAST_EXPONENT
-from axs6.hw.units.block_dot import end_scales
+from axs6.hw.units.block_dot import end_scales, is_nan
 from axs6.hw.units.blocks import end_codes, special_codes
-from axs6.hw.units.hard_sums import hard_sums, largest_exponent
+from axs6.hw.units.hard_sums import hard_sums, largest_exponent, with_exponents
 from axs6.hw.units.unit import Items
 
 DISTANCE = 45
@@ -40,11 +40,10 @@ def format_corners(shape: DotShape) -> Items:
     ):
         rows = _rows(fmt, shape.block)
         scales = end_scales(fmt, shape.block, len(pairs), nan - 1 - column)
+        held = with_exponents(fmt, scales, exponents)
         for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
-            if isinstance(level.scale, Exponent):
-                codes = np.minimum(exponents, level.scale.largest_code)
-                is_nan = scales[name] == level.scale.nan_code
-                scales[name] = np.where(is_nan, scales[name], codes)
+            codes = scales[name]
+            scales[name] = np.where(is_nan(level.scale, codes), codes, held[name])
         items |= {f"{side}.{name}": array for name, array in scales.items()}
         items[f"{side}.codes"] = rows[np.array([pair[column] for pair in pairs])]
     last = [[0] * (len(vector) - 1) + [1] for vector in vectors]

@@ -1,36 +1,41 @@
 """Vectors of random blocks whose sums in FP32 are hard.
 
 The largest term cancels, so that what is left has any number of leading zeros; terms are far apart;
-one bit of a term is half a unit in the last place of the sum; or sums are at either end of FP32.
+one bit of a term is half a unit in the last place of the sum; sums are at either end of FP32; or
+each lane counts, as no other has a larger product.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.formats import FP32, BlockFormat, Exponent, Shift
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Real, Scale, Shift
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.fp32.common import SIGNIFICAND
 from axs6.hw.fp32.number import LEAST_EXPONENT
-from axs6.hw.units.block_dot import products
+from axs6.hw.units.block_dot import is_nan, products
 from axs6.hw.units.blocks import blocks_of, random_blocks, special_codes
-from axs6.hw.units.unit import Items
+from axs6.hw.units.unit import Fields, Items
 
 LENGTH = 4
 """Items of a vector that cancels: a term, two smaller ones, and the first one with the opposite
 sign."""
 
-CANCEL, APART, ENDS = 1024, 192, 2048
+CANCEL, APART, ENDS, ALIKE, LARGEST = 1024, 192, 2560, 4096, 512
 """Numbers of vectors of each kind."""
 
-POOL = 1 << 14
+POOL = 1 << 16
 """Random pairs of blocks, of which those are taken whose sums have few ones."""
 
 FEW = 256
 """Sums with few ones."""
+
+FINITE = 270
+"""Places, about, from the least subnormal number to the largest number."""
 
 HIGH = 0.2
 """Share of them near the largest number."""
@@ -52,14 +57,15 @@ def hard_sums(shape: DotShape) -> Items:
         _cancelling(rng, low, largest),
         rng.integers(0, largest, (APART, 2), endpoint=True),
         halfway,
-        _at_ends(rng, least, few.widths)[:, None],
+        _at_ends(rng, least, few)[:, None],
+        rng.integers(least, least + FINITE - shape.width, (ALIKE + LARGEST, 1)),
     ]
     ends = [np.arange(x.shape[1]) == x.shape[1] - 1 for x in totals]
     last = [np.tile(end, len(x)) for end, x in zip(ends, totals, strict=True)]
     exponents = np.clip(np.concatenate([x.ravel() for x in totals]), 0, largest)
-    items = _blocks(rng, shape, CANCEL * LENGTH + APART * 2)
+    items, whole = _blocks(rng, shape, CANCEL * LENGTH + APART * 2), _whole(rng, shape)
     items = {
-        name: np.concatenate([array, halves[name], few.items[name]])
+        name: np.concatenate([array, halves[name], few.items[name], whole[name]])
         for name, array in items.items()
     }
     for name, array in items.items():
@@ -69,9 +75,9 @@ def hard_sums(shape: DotShape) -> Items:
     codes[LENGTH - 1 :: LENGTH] = _negated(shape.a)[codes[::LENGTH]]
     first = np.minimum(exponents, largest_exponent(shape.a))
     for side, fmt, each in (("a", shape.a, first), ("b", shape.b, exponents - first)):
-        for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
-            if isinstance(level.scale, Exponent):
-                items[f"{side}.{name}"] = np.minimum(each, level.scale.largest_code)
+        fields = {name: items[f"{side}.{name}"] for name in scale_names(fmt)}
+        fields = with_exponents(fmt, fields, each)
+        items |= {f"{side}.{name}": array for name, array in fields.items()}
     return {**items, "last": np.concatenate(last).astype(np.int64)}
 
 
@@ -113,7 +119,7 @@ def _halfway(
     Returns:
         The blocks, and for each pair of sums those of their exponents.
     """
-    rng, sums = np.random.default_rng(12), FEW if largest else 0  # without exponents none is alike
+    rng, sums = np.random.default_rng(12), FEW if largest else 0  # none without exponents
     index = np.stack(np.meshgrid(np.arange(sums), (False, True), range(3)), axis=-1).reshape(-1, 3)
     two = few.widths[: min(few.pairs, sums)]
     place, of = np.nonzero(np.arange(SIGNIFICAND)[:, None] + two < SIGNIFICAND)
@@ -137,12 +143,57 @@ def _halfway(
     return {name: array.reshape(-1, *array.shape[2:]) for name, array in items.items()}, exponents
 
 
-def _at_ends(rng: Generator, least: int, widths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sums of exponents with which sums of these widths are subnormal, or near the largest
-    number."""
+def _at_ends(rng: Generator, least: int, few: _Few) -> NDArray[np.int64]:
+    """Sums of exponents with which sums with few ones are subnormal, or near the largest number.
+
+    Of the first ones the highest 1 is half of the least number; of half of the others the next 1.
+    """
+    widths, first = few.widths, np.arange(len(few.widths)) < FEW
     low = least - 1 - rng.integers(0, widths, endpoint=True)
+    low = np.where(rng.random(len(low)) < 0.5, least - few.below, low)
+    low = np.where(first, least - widths, low)
     high = least + LEAST_EXPONENT + FP32.bias + 1 - widths + rng.integers(0, 2, len(widths))
-    return np.where(rng.random(len(widths)) < HIGH, high, low)
+    return np.where((rng.random(len(widths)) < HIGH) & ~first, high, low)
+
+
+def _whole(rng: Generator, shape: DotShape) -> Items:
+    """Pairs of blocks with the same codes in all lanes, of each product about equally many; and
+    with the largest products, of one sign, in all lanes but one or two."""
+    items = _blocks(rng, shape, ALIKE + LARGEST)
+    pairs, values = _products(rng, shape)
+    pairs = pairs[:, np.resize(_one_of_each_first(values), ALIKE)]
+    minus = rng.random((2, LARGEST, shape.block)) < 0.5
+    minus[1] = minus[0] ^ (np.arange(LARGEST) % 2 > 0)[:, None]
+    lanes = rng.integers(shape.block, size=(LARGEST, 2))
+    for index, (side, fmt) in enumerate(zip("ab", shape.formats, strict=True)):
+        codes, largest = items[f"{side}.codes"], _largest_code(fmt)
+        codes[:ALIKE] = pairs[index][:, None]
+        ends = np.where(minus[index], _negated(fmt)[largest], largest)
+        np.put_along_axis(ends, lanes, np.take_along_axis(codes[ALIKE:], lanes, axis=1), axis=1)
+        codes[ALIKE:] = ends
+        for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
+            if isinstance(level.scale, Shift):
+                items[f"{side}.{name}"][ALIKE:] = 0
+    return items
+
+
+def _products(rng: Generator, shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of codes of numbers in random order, of shape (2, n), and their products: all pairs, or
+    some of more than `POOL`."""
+    numbers = [_numbers(fmt) for fmt in shape.formats]
+    pairs = np.stack(np.meshgrid(*numbers)).reshape(2, -1)
+    pairs = rng.permutation(pairs, axis=1)[:, :POOL]
+    a, b = (x.element.integers[each] for x, each in zip(shape.formats, pairs, strict=True))
+    return pairs, a.astype(np.int64) * b.astype(np.int64)
+
+
+def _one_of_each_first(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Indices of values: first one of each value, then a second one, and so on."""
+    order = np.argsort(values, kind="stable")
+    first = np.flatnonzero(np.append(True, values[order][1:] != values[order][:-1]))
+    counts = np.diff(np.append(first, len(values)))
+    turn = np.arange(len(values)) - np.repeat(first, counts)
+    return order[np.argsort(turn, kind="stable")]
 
 
 def _blocks(rng: Generator, shape: DotShape, count: int) -> Items:
@@ -153,8 +204,7 @@ def _blocks(rng: Generator, shape: DotShape, count: int) -> Items:
         no_number = np.isin(fields["codes"], special_codes(fmt))
         fields["codes"] = np.where(no_number, fmt.element.zero_code, fields["codes"])
         for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
-            if level.scale.nan_code is not None:
-                fields[name] = np.where(fields[name] == level.scale.nan_code, 0, fields[name])
+            fields[name] = np.where(is_nan(level.scale, fields[name]), 0, fields[name])
         items |= {f"{side}.{name}": array for name, array in fields.items()}
     return items
 
@@ -173,15 +223,17 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
                 shifts = items[f"{side}.{name}"]
                 size = shape.block // shifts.shape[-1]
                 shifts *= ~large[:, size - 1 :: size] if shifts.ndim > 1 else 1
+    made = _made_of_few_ones(rng, shape, POOL // 2)
+    items = {name: np.concatenate([made[name], array]) for name, array in items.items()}
     a, b = (blocks_of(items, x, f"{side}.") for side, x in zip("ab", shape.formats, strict=True))
-    found = products(a, b, shape)
-    high = found["high"].astype(object) << WORD if "high" in found else 0
-    sums = found["sum"].astype(object) + high
-    sizes, where = (x[1:] for x in np.unique(np.append(0, np.abs(sums)), return_index=True))
-    ones = np.array([each.bit_count() for each in sizes])
-    chosen = np.resize(np.argsort(ones, kind="stable")[:FEW], ENDS)
-    widths = np.array([each.bit_length() for each in sizes[chosen]])
-    below = np.array([(each ^ 1 << each.bit_length() >> 1).bit_length() for each in sizes[chosen]])
+    added = products(a, b, shape)
+    high = added["high"].astype(object) << WORD if "high" in added else 0
+    sums = added["sum"].astype(object) + high
+    found, where = (x[1:] for x in np.unique(np.append(0, np.abs(sums)), return_index=True))
+    ones = np.array([each.bit_count() for each in found])
+    chosen = np.resize(np.argsort(ones, kind="stable")[:ENDS], ENDS)
+    widths = np.array([each.bit_length() for each in found[chosen]])
+    below = np.array([(each ^ 1 << each.bit_length() >> 1).bit_length() for each in found[chosen]])
     places = where[chosen] - 1
     return _Few(
         {name: array[places] for name, array in items.items()},
@@ -192,20 +244,84 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
     )
 
 
+def _made_of_few_ones(rng: Generator, shape: DotShape, count: int) -> Items:
+    """Pairs of blocks under scales of 1 whose sums have one to three ones, where lanes reach them.
+
+    Each lane takes the largest product that is left.
+    """
+    pairs, values = _products(rng, shape)
+    sizes, first = np.unique(values, return_index=True)
+    places = min(63, (int(sizes[-1]) * shape.block).bit_length())
+    left = np.bitwise_or.reduce(1 << rng.integers(places, size=(3, count)))
+    codes = np.zeros((2, count, shape.block), np.int64)
+    for lane in range(shape.block):
+        index = np.searchsorted(sizes, left, "right") - 1
+        codes[:, :, lane] = pairs[:, first[index]]
+        left = left - sizes[index]
+    minus = rng.random(count) < 0.5
+    codes[0, minus] = _negated(shape.a)[codes[0, minus]]
+    items = _blocks(rng, shape, count)
+    for side, fmt, each in zip("ab", shape.formats, codes, strict=True):
+        items[f"{side}.codes"] = each
+        for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
+            array, scale = items[f"{side}.{name}"], level.scale
+            if isinstance(scale, Real):
+                array &= ~((1 << scale.dtype.fraction_bits) - 1)
+            elif not isinstance(scale, Exponent):
+                array[:] = int(not isinstance(scale, Shift))
+    return items
+
+
+def _exponent_level(fmt: BlockFormat) -> tuple[str, Scale] | None:
+    """Name and scale of the level of a block whose codes have an exponent."""
+    levels = zip(scale_names(fmt), fmt.blocked[::-1], strict=True)
+    return next(
+        ((name, x.scale) for name, x in levels if isinstance(x.scale, (Exponent, Real))), None
+    )
+
+
 def largest_exponent(fmt: BlockFormat) -> int:
-    """The largest exponent field."""
-    return next((x.scale.largest_code for x in fmt.blocked if isinstance(x.scale, Exponent)), 0)
+    """The largest exponent of a block's scale, counted from that of the least normal one; of a real
+    scale the largest with which each fraction is a number. 0 without an exponent."""
+    found = _exponent_level(fmt)
+    if found is None:
+        return 0
+    _, scale = found
+    if isinstance(scale, Real):
+        return (scale.largest_code >> scale.dtype.fraction_bits) - 2
+    return scale.largest_code
+
+
+def with_exponents(fmt: BlockFormat, items: Fields, exponents: NDArray[np.int64]) -> Items:
+    """Blocks with these exponents, as of `largest_exponent`, in all groups; fractions stay."""
+    found = _exponent_level(fmt)
+    if found is None:
+        return dict(items)
+    name, scale = found
+    codes = items[name]
+    each = np.minimum(exponents, largest_exponent(fmt)).reshape(-1, *[1] * (codes.ndim - 1))
+    if isinstance(scale, Real):
+        bits = scale.dtype.fraction_bits
+        mask = (1 << scale.dtype.exponent_bits) - 1 << bits
+        each = codes & ~mask | each + 1 << bits
+    return {**items, name: np.broadcast_to(each, codes.shape)}
 
 
 def _negated(fmt: BlockFormat) -> NDArray[np.int64]:
     """For each code, the code whose value is nearest to the negated value."""
     values = fmt.element.integers[: 1 << fmt.element.width].astype(np.int64)
-    codes = np.setdiff1d(np.arange(len(values)), special_codes(fmt))
+    codes = _numbers(fmt)
     distance = np.abs(values[codes][None] + values[:, None])
     return codes[np.argmin(distance, axis=1)]
 
 
+def _numbers(fmt: BlockFormat) -> NDArray[np.int64]:
+    """The codes of numbers."""
+    return np.setdiff1d(np.arange(1 << fmt.element.width), special_codes(fmt))
+
+
 def _largest_code(fmt: BlockFormat) -> np.int64:
     """The code of the largest number."""
-    codes = np.setdiff1d(np.arange(1 << fmt.element.width), special_codes(fmt))
-    return codes[np.argmax(fmt.element.integers[codes])]
+    codes = _numbers(fmt)
+    found: np.int64 = codes[np.argmax(fmt.element.integers[codes])]
+    return found

@@ -7,8 +7,9 @@ import pytest
 
 from axs6.golden.formats import FP32
 from axs6.hw.units.block_dot import block_dot_items
+from axs6.hw.units.blocks import special_codes
 from axs6.hw.units.dot import DOT, dot_items, shape_of
-from axs6.hw.units.hard_sums import CANCEL, LENGTH, hard_sums
+from axs6.hw.units.hard_sums import CANCEL, LENGTH, hard_sums, largest_exponent, with_exponents
 
 
 @pytest.mark.parametrize("name", ["axs6", "mx4", "mxfp8_e5m2", "nvfp4", "hif4"])
@@ -32,3 +33,36 @@ def test_results_are_at_both_ends(name: str) -> None:
     largest = (found >= FP32.max_finite >> 23 << 23) & (found <= FP32.max_finite)
     assert subnormal.sum() > 500
     assert largest.sum() > 100
+
+
+@pytest.mark.parametrize("name", ["mx4", "mxfp6_e3m2"])
+def test_sums_have_any_two_ones(name: str) -> None:
+    parameters = DOT.parameters({"format": name, "block": 32})
+    sums = block_dot_items(hard_sums(shape_of(parameters)), parameters)["sum"].astype(np.int64)
+    most = int(np.abs(sums).max()).bit_length() - 1
+    lowest = min(int(x & -x) for x in sums if x)
+    wanted = {1 << high | 1 << low for high in range(most) for low in range(high + 1)}
+    assert {x for x in wanted if x & -x >= lowest} - set(np.abs(sums).tolist()) == set()
+
+
+@pytest.mark.parametrize("name", ["axs6", "mxfp8_e5m2", "if4"])
+def test_each_product_is_in_all_lanes(name: str) -> None:
+    shape = shape_of(DOT.parameters({"format": name}))
+    items = hard_sums(shape)
+    a, b = (items[f"{side}.codes"] for side in "ab")
+    alike = (a == a[:, :1]).all(axis=1) & (b == b[:, :1]).all(axis=1)
+    sides = [
+        np.setdiff1d(np.arange(1 << fmt.element.width), special_codes(fmt)) for fmt in shape.formats
+    ]
+    values = [fmt.element.integers.astype(np.int64) for fmt in shape.formats]
+    found = set((values[0][a[alike, 0]] * values[1][b[alike, 0]]).tolist())
+    every = set(np.outer(values[0][sides[0]], values[1][sides[1]]).ravel().tolist())
+    assert found == every
+
+
+def test_exponents_of_real_scales_leave_their_fractions() -> None:
+    fmt = shape_of(DOT.parameters({"format": "nvfp4"})).a
+    codes = np.arange(120)
+    (found,) = with_exponents(fmt, {"scale": codes}, np.full(120, 5)).values()
+    assert (found == 6 << 3 | codes & 7).all()
+    assert largest_exponent(fmt) == 13
