@@ -12,12 +12,8 @@ TRAINED = r"\d+\.\d%|loss \d+\.\d+( to \d+\.\d+)?|\d+\.\d\d(?= +\d+\")"
 """Accuracies, losses and QSNRs of models trained in FP32, whose bits depend on the instructions of
 the processor."""
 
-SUMS = [
-    name
-    for name, fmt in ROW_FORMATS.items()
-    if len(fmt.shifts) < 2 and not unproved("block_dot", name)
-]
-"""Formats whose block dot products are proved: those of several levels of shifts stay open."""
+SUMS = [name for name in ROW_FORMATS if not unproved("block_dot", name)]
+"""Formats whose block dot products are proved."""
 
 DECODERS = [name for name in ROW_FORMATS if not unproved("decoder", name)]
 """Formats whose decoders are proved."""

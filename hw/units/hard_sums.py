@@ -37,8 +37,11 @@ FEW = 256
 FINITE = 270
 """Places, about, from the least subnormal number to the largest number."""
 
+ANY = 256
+"""Other sums, which are near the largest number, as those of few ones are once more."""
+
 HIGH = 0.2
-"""Share of them near the largest number."""
+"""Share of sums with few ones near the largest number."""
 
 
 def hard_sums(shape: DotShape) -> Items:
@@ -92,7 +95,8 @@ def _cancelling(rng: Generator, low: NDArray[np.int64], largest: int) -> NDArray
 
 @dataclass(frozen=True)
 class _Few:
-    """Pairs of blocks whose sums have few ones, those with a single one first.
+    """Pairs of blocks whose sums have few ones, those with a single one first: `ENDS`, then the
+    first `FEW` again, and `ANY` others.
 
     Of each sum also whether it is negative, its width, and the width below its highest one; and the
     numbers of those with up to one and up to two ones.
@@ -144,7 +148,7 @@ def _halfway(
 
 
 def _at_ends(rng: Generator, least: int, few: _Few) -> NDArray[np.int64]:
-    """Sums of exponents with which sums with few ones are subnormal, or near the largest number.
+    """Sums of exponents with which sums are subnormal, or near the largest number.
 
     Of the first ones the highest 1 is half of the least number; of half of the others the next 1.
     """
@@ -153,7 +157,9 @@ def _at_ends(rng: Generator, least: int, few: _Few) -> NDArray[np.int64]:
     low = np.where(rng.random(len(low)) < 0.5, least - few.below, low)
     low = np.where(first, least - widths, low)
     high = least + LEAST_EXPONENT + FP32.bias + 1 - widths + rng.integers(0, 2, len(widths))
-    return np.where((rng.random(len(widths)) < HIGH) & ~first, high, low)
+    large = (rng.random(len(widths)) < HIGH) & ~first
+    large[ENDS:] = True
+    return np.where(large, high, low)
 
 
 def _whole(rng: Generator, shape: DotShape) -> Items:
@@ -231,7 +237,9 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
     sums = added["sum"].astype(object) + high
     found, where = (x[1:] for x in np.unique(np.append(0, np.abs(sums)), return_index=True))
     ones = np.array([each.bit_count() for each in found])
-    chosen = np.resize(np.argsort(ones, kind="stable")[:ENDS], ENDS)
+    few = np.argsort(ones, kind="stable")[:ENDS]
+    others = rng.integers(len(found), size=ANY)
+    chosen = np.concatenate([np.resize(few, ENDS), np.resize(few, FEW), others])
     widths = np.array([each.bit_length() for each in found[chosen]])
     below = np.array([(each ^ 1 << each.bit_length() >> 1).bit_length() for each in found[chosen]])
     places = where[chosen] - 1
