@@ -13,8 +13,10 @@ from axs6.hw.units.encoder_corners import boundaries
 from axs6.hw.units.quotient_corners import (
     OFF,
     _hardest_scales,
+    _or_a_bit_above,
     _Steps,
     hard_reciprocals,
+    one_digit_reciprocals,
     outer_patterns,
     quotient_corners,
 )
@@ -39,8 +41,13 @@ def changes(name: str, outer: Any, values: Any, dtype: str = "bf16") -> float:
 
 
 @pytest.mark.parametrize("name", ["nvfp4", "vsq4", "int8"])
-def test_a_code_changes_within_some_units_of_the_outer_scale(name: str) -> None:
-    """In most blocks of each kind, and in few random ones; small outer scales count as one."""
+def test_a_code_changes_within_some_units_of_the_outer_scale(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In most blocks of each kind, and in few random ones; small outer scales count as one. Blocks
+    that are a bit above on purpose are left out."""
+    name_of = f"{_or_a_bit_above.__module__}._or_a_bit_above"
+    monkeypatch.setattr(name_of, lambda rng, numbers: numbers)
     fmt = block_format(name)
     if fmt.blocked:
         fmt = fmt.with_block(LANES)
@@ -55,6 +62,30 @@ def test_a_code_changes_within_some_units_of_the_outer_scale(name: str) -> None:
     assert changes(name, outer, values, "fp32") > 0.4
     assert changes(name, np.roll(outer, 1), values, "fp32") < 0.1
     assert changes(name, *products, "fp32") > 0.3
+
+
+def test_a_third_of_numbers_has_a_bit_more() -> None:
+    """It is any one below the highest of an FP32 number."""
+    numbers = np.random.default_rng(1).choice([1.0, 1.5, 6.0, 448.0], 3000)
+    units = np.spacing(numbers.astype(np.float32))
+    more = (_or_a_bit_above(np.random.default_rng(2), numbers) - numbers) / units
+    bits, counts = np.unique(more, return_counts=True)
+    assert bits.tolist() == [0, *(2.0**k for k in range(FP32.fraction_bits))]
+    assert abs(counts[0] - 2000) < 100
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_reciprocals_have_one_digit_behind_a_middle(lost: int) -> None:
+    """Of 21 digits after the last one that is kept the first is 1, and at most one other; nearly
+    each can be this one."""
+    found = one_digit_reciprocals(lost).tolist()
+    digits = FP32.fraction_bits - 2
+    kept = FP32.fraction_bits + 1 - lost
+    scaled = [(1 << FP32.fraction_bits + kept + digits) // (1 << 23 | x) for x in found]
+    half = 1 << digits - 1
+    behind = {x % (1 << digits) for x in scaled} - {half}
+    assert behind <= {half | 1 << k for k in range(digits - 1)}
+    assert len(behind) > digits - 4
 
 
 @pytest.mark.parametrize("name", ["nvfp4", "vsq4"])
