@@ -105,7 +105,11 @@ def block_dot_corners(parameters: Parameters) -> Items:
 
 
 def some_corners(parameters: Parameters, most: int | None) -> Items:
-    """`block_dot_corners`, but of pairs in every lane, and of others, at most so many each."""
+    """A sample of `block_dot_corners`; all of them if `most` is None.
+
+    Rows with a pair of codes in every lane are sampled apart from all others, so that NaN and
+    infinities are not rare. Of each there are at most `most`.
+    """
     shape = shape_of(parameters)
     a, b = _pairs(shape) if _few(shape) else np.zeros((2, 0), np.int64)
     lanes = np.arange(shape.block)

@@ -289,8 +289,11 @@ def _exponent_level(fmt: BlockFormat) -> tuple[str, Scale] | None:
 
 
 def largest_exponent(fmt: BlockFormat) -> int:
-    """The largest exponent of a block's scale, counted from that of the least normal one; of a real
-    scale the largest with which each fraction is a number. 0 without an exponent."""
+    """The largest exponent of a block's scale; 0 without one.
+
+    Exponents of real scales count from that of the smallest normal number. The largest one leaves
+    out the last exponent field, in which a fraction may be NaN.
+    """
     found = _exponent_level(fmt)
     if found is None:
         return 0
