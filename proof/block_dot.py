@@ -26,7 +26,6 @@ from axs6.golden.check.exact.floats import Special, Value
 from axs6.golden.check.subjects import definition_of
 from axs6.hw.core.layouts import Field
 from axs6.hw.dot.shape import DotShape
-from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.nested_sums import NestedSums, WideScaling
 from axs6.proof.scales import (
@@ -369,4 +368,5 @@ def _conditions(graph: Graph, literal: int) -> set[int]:
 
 def block_dot_proof(of: Subject) -> Proof:
     """The proof about a design that is to be a block dot product; see `Specification`."""
-    return BlockDotProof(of.graph, shape_of(of.settings), of.inputs, of.outputs, of.seconds)
+    shape = DotShape.of(of.settings["format"], of.settings["block"])
+    return BlockDotProof(of.graph, shape, of.inputs, of.outputs, of.seconds)

@@ -46,6 +46,8 @@ proved is proved, however a simulator looks for an input that refutes a claim.""
 _TABLES = ("axs6.proof.specifications", _COMPONENTS)
 """Modules that know the proofs of all units; a check needs that of its own."""
 
+_PROOFS_OF_PARTS = tuple(sorted({make.__module__ for make in COMPONENTS.values()}))
+
 
 @dataclass(frozen=True)
 class Result:
@@ -121,15 +123,13 @@ class Kept:
 def key_of(check: Check) -> str:
     """Digest of what decides the outcome: the design, and the code that looks at it.
 
-    Of parts of units, which are no designs of their own, it is all of the hardware's sources.
+    Of parts of units, which are no designs of their own, it is the code that makes them.
     """
     parts = [_code_of(check)]
     if check.unit in ALL_UNITS:
         entry = ALL_UNITS[check.unit]
         given = {name: x for name, x in check.options.items() if name in entry.defaults}
         parts.append(design_digest(check.unit, given))
-    else:
-        parts.append(sources("axs6.hw"))
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:32]
 
 
@@ -137,7 +137,12 @@ def _code_of(check: Check) -> str:
     """Digest of the modules that a check runs; an enumeration of all spaces runs all."""
     if check.kind is Kind.ENUMERATE:
         return sources(*ALL)
-    modules = [_COMPONENTS if check.unit in COMPONENTS else _START[check.kind]]
+    if check.unit in COMPONENTS:
+        packages = _PACKAGES[check.kind]
+        common = code_digest((_COMPONENTS,), packages, (*_TABLES, *_PROOFS_OF_PARTS))
+        own = COMPONENTS[check.unit].__module__
+        return common + code_digest((own,), (*packages, "axs6.hw"), _TABLES)
+    modules = [_START[check.kind]]
     if check.unit in BEHIND:
         modules.append(BusProof.__module__)
     elif check.unit in SPECIFICATIONS:

@@ -20,7 +20,6 @@ from axs6.hw.core.layouts import Field
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
 from axs6.hw.dot.block_dot import block_dot_steps
 from axs6.hw.dot.shape import DotShape
-from axs6.hw.units.block_dot import shape_of
 from axs6.proof.aig import FALSE, NEXT, TRUE, Graph
 from axs6.proof.block_dot import BlockDotProof
 from axs6.proof.cores import Core, Statement, split
@@ -281,4 +280,5 @@ def placed(names: Sequence[str]) -> list[str]:
 
 def dot_proof(of: Subject) -> Proof:
     """The proof about a design that is to be a dot product; see `Specification`."""
-    return DotProof(of.graph, of.settings, shape_of(of.settings), of.inputs, of.outputs, of.seconds)
+    shape = DotShape.of(of.settings["format"], of.settings["block"])
+    return DotProof(of.graph, of.settings, shape, of.inputs, of.outputs, of.seconds)

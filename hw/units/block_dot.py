@@ -1,7 +1,6 @@
 """The block dot product as a unit."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -17,7 +16,14 @@ from axs6.hw.core.parameters import VIEWS
 from axs6.hw.dot.block_dot import BlockDot
 from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.fp32.number import MINUS, NAN, PLUS
-from axs6.hw.units.blocks import blocks_of, end_codes, random_blocks, special_codes
+from axs6.hw.units.blocks import (
+    blocks_of,
+    end_codes,
+    is_nan,
+    number_codes,
+    random_blocks,
+    special_codes,
+)
 from axs6.hw.units.unit import Fields, Items, Parameters, Unit
 
 PAIRS_MAX = 1 << 16
@@ -165,8 +171,7 @@ def _alone(shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         )
         rows = np.arange(len(lane))
         for which, each, alone in ((side, fmt, code), (1 - side, other, partner)):
-            numbers = np.setdiff1d(np.arange(1 << each.element.width), special_codes(each))
-            codes = rng.choice(numbers, (len(lane), width)) * (rows % 2)[:, None]
+            codes = rng.choice(number_codes(each), (len(lane), width)) * (rows % 2)[:, None]
             codes[rows, lane] = alone
             found[which].append(codes)
     return np.concatenate(found[0]), np.concatenate(found[1])
@@ -206,14 +211,6 @@ def end_scales(fmt: BlockFormat, block: int, count: int, nan: int) -> Items:
             codes[-nan:] = np.where(which, level.scale.nan_code, codes[-nan:])
         items[name] = codes
     return items
-
-
-def is_nan(scale: Scale, codes: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which codes of a scale are NaN, whatever they select."""
-    if scale.nan_code is None:
-        return np.zeros(np.shape(codes), bool)
-    number = scale.number(codes) if isinstance(scale, Real) else codes
-    return np.asarray(number == scale.nan_code)
 
 
 def _scale_ends(scale: Scale) -> list[int]:

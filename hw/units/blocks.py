@@ -193,10 +193,23 @@ def special_codes(fmt: BlockFormat) -> NDArray[np.int64]:
     return np.flatnonzero(found)
 
 
+def number_codes(fmt: BlockFormat) -> NDArray[np.int64]:
+    """The codes of numbers: all but those of NaN and of infinities."""
+    return np.setdiff1d(np.arange(1 << fmt.element.width), special_codes(fmt))
+
+
+def is_nan(scale: Scale, codes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which codes of a scale are NaN, whatever they select."""
+    if scale.nan_code is None:
+        return np.zeros(np.shape(codes), bool)
+    number = scale.number(codes) if isinstance(scale, Real) else codes
+    return np.asarray(number == scale.nan_code)
+
+
 def end_codes(fmt: BlockFormat) -> NDArray[np.int64]:
     """Codes of zeros, of the largest finite elements and of the smallest ones, of both signs."""
     element = fmt.element
-    finite = np.setdiff1d(np.arange(1 << element.width), special_codes(fmt))
+    finite = number_codes(fmt)
     values = element.integers[finite]
     least = [side[side > 0].min(initial=values.max()) for side in (values, -values)]
     return finite[np.isin(np.abs(values), (0, *least, values.max(), -values.min()))]

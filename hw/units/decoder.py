@@ -30,6 +30,7 @@ from axs6.hw.units.blocks import (
     blocks_of,
     end_codes,
     expanded,
+    is_nan,
     packed_items,
     random_blocks,
     random_outer,
@@ -105,7 +106,7 @@ def _levels(fmt: BlockFormat) -> dict[str, Level]:
 
 def _is_no_code(scale: Scale, codes: NDArray[Any]) -> NDArray[np.bool_]:
     number = scale.number(codes) if isinstance(scale, Real) else codes
-    return (number > scale.largest_code) & (number != scale.nan_code)
+    return (number > scale.largest_code) & ~is_nan(scale, codes)
 
 
 def read_filled(items: Fields, fmt: BlockFormat) -> tuple[Items, NDArray[np.bool_]]:
@@ -167,12 +168,13 @@ def _decoder_corners(parameters: Parameters) -> Items:
     ends = np.repeat(end_codes(fmt)[:, None], block, axis=1)
     parts = [items, under_scales(rows, fmt, scales)]
     parts.append(under_scales(ends, fmt, sampled_scales(fmt, ENDS // len(ends))))
-    wide = [name for name, level in _levels(fmt).items() if _is_wide_real(level.scale)]
+    levels = _levels(fmt)
+    wide = [name for name, level in levels.items() if _is_wide_real(level.scale)]
     if wide:
         few = {name: codes[:: -(-len(codes) // 3)] for name, codes in scales.items()}
         some = rows[:: max(1, len(rows) // 32)]
-        coarsest = _levels(fmt)[wide[0]].scale
-        parts.append(under_scales(some, fmt, few | {wide[0]: _leading(coarsest)}))
+        leading = {wide[0]: _leading(levels[wide[0]].scale)}
+        parts.append(under_scales(some, fmt, few | leading))
         parts += _under_real_scales(fmt, block, OUTPUT_DTYPES[parameters["dtype"]], wide[-1])
     items = {name: np.concatenate([each[name] for each in parts]) for name in items}
     return _with_faults(items, fmt, parameters) if packed else items

@@ -17,8 +17,8 @@ from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.fp32.common import SIGNIFICAND
 from axs6.hw.fp32.number import LEAST_EXPONENT
-from axs6.hw.units.block_dot import is_nan, products
-from axs6.hw.units.blocks import blocks_of, random_blocks, special_codes
+from axs6.hw.units.block_dot import products
+from axs6.hw.units.blocks import blocks_of, is_nan, number_codes, random_blocks, special_codes
 from axs6.hw.units.unit import Fields, Items
 
 LENGTH = 4
@@ -50,23 +50,26 @@ def hard_sums(shape: DotShape) -> Items:
     Exponents of a vector that cancels are half of the time those of sums that are subnormal or just
     above. Scales that are no exponents are random, and so are codes.
     """
+    # A generator for each kind, so that a change of one leaves the others as they are.
     rng = np.random.default_rng(11)
+    of_low, of_few, of_cancelling, of_apart, of_ends, of_any, of_blocks, of_whole = rng.spawn(8)
     largest = sum(map(largest_exponent, shape.formats))
     least = -LEAST_EXPONENT - shape.offset
-    low = rng.integers(least - shape.width, least + SIGNIFICAND + 4, CANCEL)
-    few = _with_few_ones(rng, shape)
+    low = of_low.integers(least - shape.width, least + SIGNIFICAND + 4, CANCEL)
+    few = _with_few_ones(of_few, shape)
     halves, halfway = _halfway(shape, few, least, largest)
     totals = [
-        _cancelling(rng, low, largest),
-        rng.integers(0, largest, (APART, 2), endpoint=True),
+        _cancelling(of_cancelling, low, largest),
+        of_apart.integers(0, largest, (APART, 2), endpoint=True),
         halfway,
-        _at_ends(rng, least, few)[:, None],
-        rng.integers(least, least + FINITE - shape.width, (ALIKE + LARGEST, 1)),
+        _at_ends(of_ends, least, few)[:, None],
+        of_any.integers(least, least + FINITE - shape.width, (ALIKE + LARGEST, 1)),
     ]
     ends = [np.arange(x.shape[1]) == x.shape[1] - 1 for x in totals]
     last = [np.tile(end, len(x)) for end, x in zip(ends, totals, strict=True)]
     exponents = np.clip(np.concatenate([x.ravel() for x in totals]), 0, largest)
-    items, whole = _blocks(rng, shape, CANCEL * LENGTH + APART * 2), _whole(rng, shape)
+    items = _blocks(of_blocks, shape, CANCEL * LENGTH + APART * 2)
+    whole = _whole(of_whole, shape)
     items = {
         name: np.concatenate([array, halves[name], few.items[name], whole[name]])
         for name, array in items.items()
@@ -186,7 +189,7 @@ def _whole(rng: Generator, shape: DotShape) -> Items:
 def _products(rng: Generator, shape: DotShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of codes of numbers in random order, of shape (2, n), and their products: all pairs, or
     some of more than `POOL`."""
-    numbers = [_numbers(fmt) for fmt in shape.formats]
+    numbers = [number_codes(fmt) for fmt in shape.formats]
     pairs = np.stack(np.meshgrid(*numbers)).reshape(2, -1)
     pairs = rng.permutation(pairs, axis=1)[:, :POOL]
     a, b = (x.element.integers[each] for x, each in zip(shape.formats, pairs, strict=True))
@@ -217,7 +220,8 @@ def _blocks(rng: Generator, shape: DotShape, count: int) -> Items:
 
 def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
     """Pairs of blocks, of which each bit of the sum may be the one that decides a rounding."""
-    items = _blocks(rng, shape, POOL)
+    of_blocks, of_made, of_others = rng.spawn(3)
+    items = _blocks(of_blocks, shape, POOL)
     large = np.arange(shape.block) < rng.integers(0, shape.block, (POOL, 1))
     nothing = rng.random((POOL, shape.block)) < rng.choice([0, 0, 0.5, 0.9], (POOL, 1))
     large &= ~nothing
@@ -229,7 +233,7 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
                 shifts = items[f"{side}.{name}"]
                 size = shape.block // shifts.shape[-1]
                 shifts *= ~large[:, size - 1 :: size] if shifts.ndim > 1 else 1
-    made = _made_of_few_ones(rng, shape, POOL // 2)
+    made = _made_of_few_ones(of_made, shape, POOL // 2)
     items = {name: np.concatenate([made[name], array]) for name, array in items.items()}
     a, b = (blocks_of(items, x, f"{side}.") for side, x in zip("ab", shape.formats, strict=True))
     added = products(a, b, shape)
@@ -238,7 +242,7 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
     found, where = (x[1:] for x in np.unique(np.append(0, np.abs(sums)), return_index=True))
     ones = np.array([each.bit_count() for each in found])
     few = np.argsort(ones, kind="stable")[:ENDS]
-    others = rng.integers(len(found), size=ANY)
+    others = of_others.integers(len(found), size=ANY)
     chosen = np.concatenate([np.resize(few, ENDS), np.resize(few, FEW), others])
     widths = np.array([each.bit_length() for each in found[chosen]])
     below = np.array([(each ^ 1 << each.bit_length() >> 1).bit_length() for each in found[chosen]])
@@ -321,18 +325,13 @@ def with_exponents(fmt: BlockFormat, items: Fields, exponents: NDArray[np.int64]
 def _negated(fmt: BlockFormat) -> NDArray[np.int64]:
     """For each code, the code whose value is nearest to the negated value."""
     values = fmt.element.integers[: 1 << fmt.element.width].astype(np.int64)
-    codes = _numbers(fmt)
+    codes = number_codes(fmt)
     distance = np.abs(values[codes][None] + values[:, None])
     return codes[np.argmin(distance, axis=1)]
 
 
-def _numbers(fmt: BlockFormat) -> NDArray[np.int64]:
-    """The codes of numbers."""
-    return np.setdiff1d(np.arange(1 << fmt.element.width), special_codes(fmt))
-
-
 def _largest_code(fmt: BlockFormat) -> np.int64:
     """The code of the largest number."""
-    codes = _numbers(fmt)
+    codes = number_codes(fmt)
     found: np.int64 = codes[np.argmax(fmt.element.integers[codes])]
     return found

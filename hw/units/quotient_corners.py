@@ -175,12 +175,14 @@ def _hard_to_divide_by(rng: Generator, outer: Patterns) -> Patterns:
     lost = np.maximum(fields - (2 * FP32.bias - 2), 0)
     order = rng.random(len(outer))
     either = rng.random(len(outer)) < 1 / 2
-    kinds = [[hard_reciprocals(each), one_digit_reciprocals(each)] for each in range(3)]
-    found = [
-        np.where(either, ones[(len(ones) * order).astype(int)], hard[(HARD**order).astype(int) - 1])
-        for hard, ones in kinds
-    ]
-    return fields << FP32.fraction_bits | np.choose(lost, found)
+
+    def fractions(bits: int) -> Patterns:
+        hard, ones = hard_reciprocals(bits), one_digit_reciprocals(bits)
+        of_ones, of_hard = (len(ones) * order).astype(int), (HARD**order).astype(int) - 1
+        return np.where(either, ones[of_ones], hard[of_hard])
+
+    found = np.choose(lost, [fractions(each) for each in range(3)])
+    return fields << FP32.fraction_bits | found
 
 
 def _nearest_scales(
