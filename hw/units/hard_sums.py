@@ -40,6 +40,15 @@ FINITE = 270
 ANY = 256
 """Other sums, which are near the largest number, as those of few ones are once more."""
 
+FULL = 256
+"""Sums with the most ones in a row from the highest place on."""
+
+TRIED, CARRIED = 1 << 17, 512
+"""Pairs of sums of which those are taken that carry, and how many of these at most."""
+
+GUARD = 3
+"""Places below half a unit of a sum that carries, the lowest of which stands for all further."""
+
 HIGH = 0.2
 """Share of sums with few ones near the largest number."""
 
@@ -52,16 +61,17 @@ def hard_sums(shape: DotShape) -> Items:
     """
     # A generator for each kind, so that a change of one leaves the others as they are.
     rng = np.random.default_rng(11)
-    of_low, of_few, of_cancelling, of_apart, of_ends, of_any, of_blocks, of_whole = rng.spawn(8)
+    of_low, of_few, of_cancelling, of_apart, of_carried = rng.spawn(5)
+    of_ends, of_any, of_blocks, of_whole = rng.spawn(4)
     largest = sum(map(largest_exponent, shape.formats))
     least = -LEAST_EXPONENT - shape.offset
     low = of_low.integers(least - shape.width, least + SIGNIFICAND + 4, CANCEL)
     few = _with_few_ones(of_few, shape)
-    halves, halfway = _halfway(shape, few, least, largest)
+    ties = [_halfway(shape, few, least, largest), _carried(of_carried, shape, few, largest)]
     totals = [
         _cancelling(of_cancelling, low, largest),
         of_apart.integers(0, largest, (APART, 2), endpoint=True),
-        halfway,
+        np.concatenate([exponents for _, exponents in ties]),
         _at_ends(of_ends, least, few)[:, None],
         of_any.integers(least, least + FINITE - shape.width, (ALIKE + LARGEST, 1)),
     ]
@@ -71,7 +81,7 @@ def hard_sums(shape: DotShape) -> Items:
     items = _blocks(of_blocks, shape, CANCEL * LENGTH + APART * 2)
     whole = _whole(of_whole, shape)
     items = {
-        name: np.concatenate([array, halves[name], few.items[name], whole[name]])
+        name: np.concatenate([array, *(x[name] for x, _ in ties), few.items[name], whole[name]])
         for name, array in items.items()
     }
     for name, array in items.items():
@@ -99,10 +109,11 @@ def _cancelling(rng: Generator, low: NDArray[np.int64], largest: int) -> NDArray
 @dataclass(frozen=True)
 class _Few:
     """Pairs of blocks whose sums have few ones, those with a single one first: `ENDS`, then the
-    first `FEW` again, and `ANY` others.
+    first `FEW` again, `ANY` others, and those of `_carrying`, a larger one before each smaller one.
 
-    Of each sum also whether it is negative, its width, and the width below its highest one; and the
-    numbers of those with up to one and up to two ones.
+    Of each sum also whether it is negative, its width, and the width below its highest one; the
+    numbers of those with up to one and up to two ones; and the place of the smaller one's bit that
+    is half a unit, for each pair that carries.
     """
 
     items: Items
@@ -111,6 +122,7 @@ class _Few:
     below: NDArray[np.int64]
     powers: int
     pairs: int
+    halves: NDArray[np.int64]
 
 
 def _halfway(
@@ -139,7 +151,32 @@ def _halfway(
     distance = SIGNIFICAND + bit - few.widths[large] + power
     top = rng.integers(np.clip(distance, 0, largest), largest, endpoint=True)
     top[len(index) :] = least + place + distance[len(index) :]
-    exponents, index = np.stack([top, top - distance], axis=1), np.stack([large, small], axis=1)
+    return _two_sums(shape, few, (large, small), (top, top - distance), unlike)
+
+
+def _carried(
+    rng: Generator, shape: DotShape, few: _Few, largest: int
+) -> tuple[Items, NDArray[np.int64]]:
+    """Two sums that carry, of which the smaller one has half a unit in the last place above."""
+    pairs = len(few.halves) if largest else 0
+    large, small = len(few.widths) - 2 * len(few.halves) + np.arange(2 * pairs).reshape(-1, 2).T
+    distance = SIGNIFICAND + few.halves[:pairs] - few.widths[large]
+    low, high = np.clip(distance, 0, largest), largest + np.minimum(distance, 0)
+    top = rng.integers(low, high, endpoint=True)
+    return _two_sums(shape, few, (large, small), (top, top - distance), np.zeros(pairs, bool))
+
+
+def _two_sums(
+    shape: DotShape,
+    few: _Few,
+    sums: tuple[NDArray[np.int64], NDArray[np.int64]],
+    totals: tuple[NDArray[np.int64], NDArray[np.int64]],
+    unlike: NDArray[np.bool_],
+) -> tuple[Items, NDArray[np.int64]]:
+    """Pairs of sums of `few` under exponents, of the same sign or of opposite signs; the blocks,
+    and the sums of exponents. Every second pair is turned round."""
+    (large, small), exponents = sums, np.stack(totals, axis=1)
+    index = np.stack(sums, axis=1)
     items = {name: array[index] for name, array in few.items.items()}
     wrong = (few.negative[large] ^ few.negative[small]) != unlike
     codes = items["a.codes"]
@@ -220,7 +257,7 @@ def _blocks(rng: Generator, shape: DotShape, count: int) -> Items:
 
 def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
     """Pairs of blocks, of which each bit of the sum may be the one that decides a rounding."""
-    of_blocks, of_made, of_others = rng.spawn(3)
+    of_blocks, of_made, of_others, of_carrying = rng.spawn(4)
     items = _blocks(of_blocks, shape, POOL)
     large = np.arange(shape.block) < rng.integers(0, shape.block, (POOL, 1))
     nothing = rng.random((POOL, shape.block)) < rng.choice([0, 0, 0.5, 0.9], (POOL, 1))
@@ -243,7 +280,9 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
     ones = np.array([each.bit_count() for each in found])
     few = np.argsort(ones, kind="stable")[:ENDS]
     others = of_others.integers(len(found), size=ANY)
-    chosen = np.concatenate([np.resize(few, ENDS), np.resize(few, FEW), others])
+    larger, smaller, halves = _carrying(of_carrying, np.asarray(found, object))
+    pairs = np.stack([larger, smaller], axis=1).ravel()
+    chosen = np.concatenate([np.resize(few, ENDS), np.resize(few, FEW), others, pairs])
     widths = np.array([each.bit_length() for each in found[chosen]])
     below = np.array([(each ^ 1 << each.bit_length() >> 1).bit_length() for each in found[chosen]])
     places = where[chosen] - 1
@@ -252,8 +291,37 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
         (sums[places] < 0).astype(bool),
         widths,
         below,
-        *(int((ones <= most).sum()) for most in (1, 2)),
+        int((ones <= 1).sum()),
+        int((ones <= 2).sum()),
+        halves,
     )
+
+
+def _carrying(
+    rng: Generator, sums: NDArray[np.object_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of sums that carry into one place more where a bit of the smaller one is half a unit in
+    the last place there, with zeros below it and a 1 in the lowest place that is kept, or further.
+
+    Returns:
+        The indices of the larger and of the smaller ones, and the places of these bits.
+    """
+    widths = np.array([each.bit_length() for each in sums])
+    small = rng.integers(len(sums), size=TRIED)
+    half = rng.integers(GUARD, max(GUARD + 1, int(widths.max())), TRIED)
+    places = half.astype(object)
+    below = sums[small] & (1 << places) - 1
+    tie = (sums[small] >> places & 1 > 0) & (below > 0) & (below >> places - GUARD + 1 == 0)
+    ties = np.resize(np.flatnonzero(tie), TRIED * bool(tie.any()))
+    small, half = small[ties], half[ties]
+    leading = widths - [(each ^ (1 << each.bit_length()) - 1).bit_length() for each in sums]
+    large = rng.choice(np.argsort(-leading, kind="stable")[:FULL], len(ties))
+    distance = SIGNIFICAND + half - widths[large]
+    up, down = np.maximum(distance, 0).astype(object), np.maximum(-distance, 0).astype(object)
+    added = (sums[large] << up) + (sums[small] << down)
+    carries = np.array([each.bit_length() for each in added]) > widths[large] + up
+    found = np.flatnonzero(carries.astype(bool))[:CARRIED]
+    return large[found], small[found], half[found]
 
 
 def _made_of_few_ones(rng: Generator, shape: DotShape, count: int) -> Items:

@@ -66,3 +66,23 @@ def test_exponents_of_real_scales_leave_their_fractions() -> None:
     (found,) = with_exponents(fmt, {"scale": codes}, np.full(120, 5)).values()
     assert (found == 6 << 3 | codes & 7).all()
     assert largest_exponent(fmt) == 13
+
+
+@pytest.mark.parametrize("name", ["nvfp4_ue5m3", "mx9"])
+def test_sums_of_two_terms_carry_with_a_tie_but_for_the_lowest_place(name: str) -> None:
+    """Of 24 bits of the sum, the last is 2; half of it is 1, with two zeros below and then ones."""
+    items = hard_sums(shape_of(DOT.parameters({"format": name, "block": 16})))
+    found = block_dot_items(items, DOT.parameters({"format": name, "block": 16}))
+    sums, exponents = found["sum"].astype(object), found["exponent"].astype(object)
+    ends = np.flatnonzero(items["last"])
+    starts = np.append(0, ends[:-1] + 1)
+    count = 0
+    for last in ends[ends - starts == 1]:
+        least = min(exponents[last - 1 : last + 1])
+        terms = [sums[k] << exponents[k] - least for k in (last - 1, last)]
+        total, widths = abs(sum(terms)), [abs(each).bit_length() for each in terms]
+        dropped = total.bit_length() - 24
+        if total.bit_length() > max(widths) and dropped > 3:
+            rest = total & (1 << dropped) - 1
+            count += rest >> dropped - 3 == 0b100 and rest & (1 << dropped - 3) - 1 > 0
+    assert count > 10, count
