@@ -26,6 +26,9 @@ from axs6.synth.process import Limit
 STALLED = 1000
 """Random items that come with stalls."""
 
+LONG = 1 << 17
+"""Random items of a unit that remembers, so that it comes to rare states."""
+
 IN_CYCLES = 64
 """Random items that come to a receiver that waits for `valid`, and with a reset in flight."""
 
@@ -137,6 +140,8 @@ def mutation_score(
     model, rng = MutantModel(made), np.random.default_rng(seed)
     dead = model.killed(entry.corners(settings))
     dead |= model.killed(entry.random(settings, rng, items))
+    if entry.remembers:
+        dead |= model.killed(entry.random(settings, rng, LONG))
     latency = entry.build(**settings).latency
     registers = any(name.startswith(NEXT) for name in made.graph.outputs)
     if registers:

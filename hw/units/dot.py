@@ -180,15 +180,27 @@ def _dot_random(parameters: Parameters, rng: Generator, count: int) -> Items:
 SINGLE = 4096
 """Corners of a block's sum of each kind among those of vectors, at most."""
 
+ZEROS = 0.2
+"""Share of vectors of zeros among those that take turns."""
+
 RARE = 0.02
 """Share of random packed blocks with a fault in a field."""
 
 
 def _random_items(parameters: Parameters, rng: Generator, vector: NDArray[Any]) -> Items:
-    """Random dense items that belong to some vectors."""
+    """Random dense items that belong to some vectors.
+
+    Where vectors take turns, some are zeros: a turn that is skipped must leave its total as it is,
+    and most changes of a total are too small to be seen in a large one.
+    """
     if is_default(parameters):
-        return _random_pair(shape_of(parameters), rng, vector)
-    return accumulated_random(parameters, rng, vector)
+        items = _random_pair(shape_of(parameters), rng, vector)
+    else:
+        items = accumulated_random(parameters, rng, vector)
+    if parameters["interleave"] > 1:
+        zeros = rng.random(int(vector.max()) + 1)[vector] < ZEROS
+        items["a.codes"][zeros] = formats_of(parameters)[0].element.zero_code
+    return items
 
 
 def _random_pair(shape: DotShape, rng: Generator, vector: NDArray[Any]) -> Items:

@@ -244,19 +244,44 @@ def stochastic_corners(parameters: Parameters) -> Items:
     They are the largest values that have their code, or the ones above them; a quarter has the code
     of zero, or just not.
     """
-    given = {**parameters, "rounding": Rounding.STOCHASTIC}
-    dtype = INPUT_DTYPES[parameters["dtype"]]
     items = encoder_corners(parameters)
     count, rng = len(items["values"]), np.random.default_rng(17)
     step = -(-count // NEAR_WORDS)
     some = {name: np.repeat(array[::step], 2, axis=0) for name, array in items.items()}
-    some["random"] = golden_lfsr(parameters).draw(count + len(some["values"]))[count:]
-    shape, width = some["values"].shape, dtype.width - 1
-    places = rng.integers(0, dtype.fraction_bits, shape, endpoint=True)
-    free = (1 << np.where(rng.random(shape) < 0.25, width, places)) - 1
-    found = _largest_alike(some, "values", free, given)
-    found[1::2] += (found[1::2] & free[1::2]) != free[1::2]
-    return {x: np.concatenate([items[x], {**some, "values": found}[x]]) for x in items}
+    words = golden_lfsr(parameters).draw(count + len(some["values"]))[count:]
+    near = _near_words(rng, some, words, parameters)
+    return {name: np.concatenate([items[name], near[name]]) for name in items}
+
+
+def _near_words(rng: Generator, items: Items, words: NDArray[Any], parameters: Parameters) -> Items:
+    """Items whose values are the largest with their code under these words, or just above."""
+    dtype, values = INPUT_DTYPES[parameters["dtype"]], items["values"]
+    places = rng.integers(0, dtype.fraction_bits, values.shape, endpoint=True)
+    free = (1 << np.where(rng.random(values.shape) < 0.25, dtype.width - 1, places)) - 1
+    given = {**parameters, "rounding": Rounding.STOCHASTIC}
+    found = _largest_alike({**items, "random": words}, "values", free, given)
+    found += (found & free != free) & (rng.random(found.shape) < 0.5)
+    return {**items, "values": found}
+
+
+RARE = 1 << 6
+"""One of so many random items is at the threshold of its words."""
+
+
+def stochastic_random(parameters: Parameters, rng: Generator, count: int) -> Items:
+    """Random blocks, and values at the threshold of words that are nearly 0 or nearly the largest.
+
+    The words are those of items since reset.
+    """
+    items = encoder_random(parameters, rng, count)
+    words = golden_lfsr(parameters).draw(count)
+    distance = np.minimum(words, (1 << parameters["random_bits"]) - 1 - words).min(axis=1)
+    rows = np.argsort(distance, kind="stable")[: count // RARE]
+    if len(rows):
+        some = {name: array[rows] for name, array in items.items()}
+        for name, array in _near_words(rng, some, words[rows], parameters).items():
+            items[name][rows] = array
+    return items
 
 
 _FEEDBACK = {"dtype": "fp32", "mode": "dense", "random_bits": 0, "rounding": "nearest"}
@@ -336,7 +361,7 @@ STOCHASTIC_ENCODER = Unit(
     },
     golden=stochastic_encoder_items,
     corners=stochastic_corners,
-    random=encoder_random,
+    random=stochastic_random,
     samples={**RANDOM_SAMPLES, **SEED_SAMPLES},
     operation="value",
     remembers=True,
