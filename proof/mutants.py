@@ -114,7 +114,10 @@ def mutants(
             f"mutate -list {count} -seed {seed} -ctrl {SELECTOR} {SELECTOR_BITS} 1 -o list.ys "
             # Not at registers: a fault of their clock cannot be simulated, others are their gates'.
             "t:* t:$*dff* %d",
-            *("script list.ys", "opt_clean", f"rename {made.module} top", "write_json design.json"),
+            # Simulator and graph must agree on a multiplexer of which a mutant selects two inputs,
+            # or none where there is no other.
+            *("script list.ys", "pmuxtree", "opt_clean", "setundef -zero -undriven"),
+            *(f"rename {made.module} top", "write_json design.json"),
             *(NO_FIRST_VALUES, "alumacc", "maccmap", f"techmap -map {CHAINS}", "techmap"),
             *TO_GRAPH,
         ]

@@ -11,8 +11,9 @@ import pytest
 from axs6.hw.registry import UNITS
 from axs6.proof import mutants as module
 from axs6.proof import score
+from axs6.proof.aig import UNDRIVEN
 from axs6.proof.cycles import killed_in_cycles
-from axs6.proof.mutants import MOST, MutantModel, Mutants, mutants
+from axs6.proof.mutants import MOST, SELECTOR, SELECTOR_BITS, MutantModel, Mutants, mutants
 from axs6.proof.score import mutation_score
 from axs6.proof.survivors import Judge
 from axs6.proof.verdicts import Verdict
@@ -42,6 +43,36 @@ def test_mutants_are_listed(made: Mutants) -> None:
     assert [each.number for each in made.mutations] == list(range(1, 201))
     assert {each.mode for each in made.mutations} == {"inv", "const0", "const1", "cnot0", "cnot1"}
     assert str(made.mutations[0]).startswith(f"{made.mutations[0].mode} at ")
+
+
+def test_a_multiplexer_that_selects_two_inputs_is_the_same_in_simulator_and_graph() -> None:
+    """Reciprocals of `hif4` are a table of eight cases; selecting none or two is in no source."""
+    made = mutants("encoder", {"format": "hif4", "block": 16, "dtype": "bf16"}, MOST, 1)
+    assert not [name for name in made.graph.inputs if name.startswith(UNDRIVEN)]
+    at_select = [x for x in made.mutations if "procmux" in x.cell and x.port == "S"]
+    assert at_select
+    values = UNITS["encoder"].random(made.settings, np.random.default_rng(0), 64)
+    dead = MutantModel(made).killed(values)
+    right = outputs(made, values["values"], 0)
+    for each in at_select:
+        assert dead[each.number] == (outputs(made, values["values"], each.number) != right)
+
+
+def outputs(made: Mutants, values: Any, number: int) -> list[int]:
+    """All payloads that the graph of a mutant gives, as one number each."""
+    graph, width = made.graph, 16
+    given = {
+        graph.inputs[f"i_payload[{k}]"]: np.where(values[:, k // width] >> k % width & 1, 1, 0)
+        for k in range(values.shape[1] * width)
+    }
+    given |= {graph.inputs[f"{SELECTOR}[{k}]"]: number >> k & 1 for k in range(SELECTOR_BITS)}
+    words = {
+        literal: np.packbits(np.broadcast_to(bits, 64).astype(np.uint8)).view(np.uint64)
+        for literal, bits in given.items()
+    }
+    names = [name for name in graph.outputs if name.startswith("o_payload")]
+    found = graph.values([graph.outputs[name] for name in names], words)
+    return [int(each[0]) for each in found]
 
 
 def test_killed_mutants_are_not_equal_and_what_the_solver_finds_kills(
