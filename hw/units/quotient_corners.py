@@ -110,7 +110,7 @@ def _at_scales(
     """Outer scales under which a block's largest magnitude is where its scale changes."""
     bounds = steps.bound(rng, EACH)
     top = _near(rng, dtype, _held(outer_patterns(rng, EACH)) * steps.largest * bounds)
-    outer = _beside(rng, _numbers(dtype, top) / (steps.largest * _or_a_bit_above(rng, bounds)))
+    outer = _beside(rng, _numbers(dtype, top) / (steps.largest * or_a_bit_above(rng, bounds)))
     scales = _held(outer) * steps.of(bounds)
     values = patterns_near(dtype, scales[:, None] * rng.choice(sizes, (EACH, lanes)))
     values = np.minimum(values, top[:, None])
@@ -132,7 +132,7 @@ def _at_elements(
     bounds = rng.choice(sizes, (EACH, lanes))
     focus = rng.integers(lanes, size=EACH)
     value = _near(rng, dtype, held * factors * bounds[rows, focus])
-    goals = _or_a_bit_above(rng, bounds[rows, focus])
+    goals = or_a_bit_above(rng, bounds[rows, focus])
     outer = _beside(rng, _numbers(dtype, value) / (goals * factors))
     values = patterns_near(dtype, (_held(outer) * factors)[:, None] * bounds)
     values[rows, focus] = value
@@ -365,7 +365,7 @@ def _beside(rng: Generator, numbers: Numbers) -> Patterns:
     return np.clip(patterns + off, 1, FP32.max_finite)
 
 
-def _or_a_bit_above(rng: Generator, numbers: Numbers) -> Numbers:
+def or_a_bit_above(rng: Generator, numbers: Numbers) -> Numbers:
     """Positive numbers, or the sum with a single 1 in some place of their FP32 fraction."""
     unit = np.spacing(numbers.astype(np.float32)).astype(np.float64)
     bit = unit * 2.0 ** rng.integers(FP32.fraction_bits, size=len(numbers))

@@ -1,6 +1,7 @@
 """Special cases and random items of encoders whose scales are real numbers and integers."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from axs6.golden.factors import Factor
 from axs6.golden.finite import Largest
-from axs6.golden.formats import FP32, BlockFormat, Float, Integer, Real, Selected
+from axs6.golden.formats import CHANNEL, FP32, BlockFormat, Float, Integer, Level, Real, Selected
 from axs6.golden.scaling import as_bf16, real_values
 from axs6.hw.core.layouts import outer_names
 from axs6.hw.units.encoder_corners import (
@@ -22,7 +23,12 @@ from axs6.hw.units.encoder_corners import (
     special_patterns,
     two_bit_rows,
 )
-from axs6.hw.units.quotient_corners import outer_patterns, patterns_near, quotient_corners
+from axs6.hw.units.quotient_corners import (
+    or_a_bit_above,
+    outer_patterns,
+    patterns_near,
+    quotient_corners,
+)
 from axs6.hw.units.selected_corners import nearly_equal_rows
 from axs6.hw.units.unit import Items
 
@@ -42,6 +48,9 @@ NO_SCALE = np.array(
 
 AT_BOUNDARIES = 1 << 12
 """Blocks at random boundaries."""
+
+A_BIT_OFF = 3 << 12
+"""Blocks whose largest magnitude is one bit off."""
 
 MANY = 1 << 8
 """Scales of a block under them, at most."""
@@ -74,6 +83,11 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         sizes = np.array([*map(float, boundaries(fmt.element))])
         parts += quotient_corners(fmt, dtype, lanes, sizes)
         parts.append(_subnormal(dtype, lanes))
+    else:
+        below = _largest_a_bit_off(fmt, dtype, lanes)
+        if _scale_is_the_largest(fmt):
+            below = np.concatenate([below, _under_the_largest(fmt, dtype, lanes)])
+        parts.append((np.full(len(below), OUTER[0]), below))
     parts.append(_at_random_boundaries(fmt, dtype, lanes))
     if isinstance(fmt.element, Selected):
         equal = nearly_equal_rows(fmt, dtype, lanes)
@@ -218,6 +232,57 @@ def _at_random_boundaries(
     patterns = patterns_near(dtype, values) + rng.integers(-OFF, OFF, shape, endpoint=True)
     signs = rng.integers(2, size=shape) << dtype.width - 1
     return outer, np.clip(patterns, 0, dtype.max_finite) | signs
+
+
+def _largest_a_bit_off(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.int64]:
+    """Blocks whose largest magnitude, or that over the largest element, is one bit above where
+    their scale changes, or below.
+
+    Half of the other lanes are at the change or one bit below, or at the largest magnitude or one
+    bit below; half are at boundaries of elements, or one bit above or below.
+    """
+    rng = np.random.default_rng(15)
+    shape = (A_BIT_OFF, lanes)
+    factors, maxima = _factors(fmt)
+    which = rng.integers(len(factors), size=A_BIT_OFF)
+    bits = 1 << rng.integers(dtype.fraction_bits, size=(2, *shape))
+    largest = float(fmt.element.largest)
+    change = patterns_near(dtype, maxima[which])[:, None]
+    top = change + rng.choice([-1, 0, 1, 1], change.shape) * bits[0, :, :1]
+    quotient = or_a_bit_above(rng, maxima[which] / largest)
+    top[::4] = patterns_near(dtype, largest * quotient)[::4, None]
+    top = np.clip(top, 1, dtype.max_finite)
+    sizes = np.array([*map(float, _bounds(fmt))])
+    others = patterns_near(dtype, factors[which, None] * rng.choice(sizes, shape))
+    others += rng.choice([-1, 0, 1], shape) * bits[1]
+    close = np.where(np.arange(A_BIT_OFF)[:, None] % 2, change, top)
+    often = rng.choice([0.5, 1], (A_BIT_OFF, 1))
+    close = close - bits[1] * (rng.random(shape) < often)
+    values = np.where(rng.random(shape) < 0.5, close, others)
+    values = np.clip(values, 0, top)
+    values[np.arange(A_BIT_OFF), rng.integers(lanes, size=A_BIT_OFF)] = top[:, 0]
+    return values | rng.integers(2, size=shape) << dtype.width - 1
+
+
+def _scale_is_the_largest(fmt: BlockFormat) -> bool:
+    """Whether the scale of a block is its largest magnitude itself, or a multiple."""
+    scale = fmt.blocked[-1].scale if fmt.blocked else None
+    return isinstance(scale, Real) and scale.dtype == FP32
+
+
+def _under_the_largest(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.int64]:
+    """Blocks whose largest magnitude is what an outer scale is in `quotient_corners`."""
+    rng = np.random.default_rng(18)
+    alike = replace(fmt, levels=(Level(fmt.blocked[-1].scale, CHANNEL),))
+    sizes = np.array([*map(float, boundaries(fmt.element))])
+    found = []
+    for outer, values in quotient_corners(alike, dtype, lanes, sizes):
+        numbers = outer.astype(np.uint32).view(np.float32) * float(fmt.element.largest)
+        top, sign = patterns_near(dtype, numbers.astype(np.float64))[:, None], dtype.sign_bit
+        rows = np.minimum(values & sign - 1, top) | values & sign
+        rows[np.arange(len(rows)), rng.integers(lanes, size=len(rows))] = top[:, 0]
+        found.append(rows)
+    return np.concatenate(found)
 
 
 def _factors(fmt: BlockFormat) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

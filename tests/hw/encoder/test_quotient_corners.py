@@ -11,15 +11,17 @@ from axs6.hw.fp32 import quotient
 from axs6.hw.units.encoder import ENCODER
 from axs6.hw.units.encoder_corners import boundaries
 from axs6.hw.units.quotient_corners import (
+    HARD,
     OFF,
     _hardest_scales,
-    _or_a_bit_above,
     _Steps,
     hard_reciprocals,
     one_digit_reciprocals,
+    or_a_bit_above,
     outer_patterns,
     quotient_corners,
 )
+from axs6.hw.units.scaled_corners import _largest_a_bit_off, _under_the_largest
 
 from .test_formats import difference, planted
 
@@ -46,7 +48,7 @@ def test_a_code_changes_within_some_units_of_the_outer_scale(
 ) -> None:
     """In most blocks of each kind, and in few random ones; small outer scales count as one. Blocks
     that are a bit above on purpose are left out."""
-    name_of = f"{_or_a_bit_above.__module__}._or_a_bit_above"
+    name_of = f"{or_a_bit_above.__module__}.or_a_bit_above"
     monkeypatch.setattr(name_of, lambda rng, numbers: numbers)
     fmt = block_format(name)
     if fmt.blocked:
@@ -68,7 +70,7 @@ def test_a_third_of_numbers_has_a_bit_more() -> None:
     """It is any one below the highest of an FP32 number."""
     numbers = np.random.default_rng(1).choice([1.0, 1.5, 6.0, 448.0], 3000)
     units = np.spacing(numbers.astype(np.float32))
-    more = (_or_a_bit_above(np.random.default_rng(2), numbers) - numbers) / units
+    more = (or_a_bit_above(np.random.default_rng(2), numbers) - numbers) / units
     bits, counts = np.unique(more, return_counts=True)
     assert bits.tolist() == [0, *(2.0**k for k in range(FP32.fraction_bits))]
     assert abs(counts[0] - 2000) < 100
@@ -160,3 +162,30 @@ def test_a_lost_digit_is_caught(name: str, planted: pytest.MonkeyPatch) -> None:
     right = quotient.Collect.elaborate
     planted.setattr(quotient.Collect, "elaborate", lost)
     assert difference({"format": name, "dtype": "bf16", "block": LANES}) is not None
+
+
+@pytest.mark.parametrize("name", ["nvfp4_ue5m3", "hif4"])
+def test_one_bit_of_the_largest_magnitude_changes_a_scale(name: str) -> None:
+    """Where no outer scale moves the change to other numbers, in some blocks for each bit."""
+    fmt = block_format(name).with_block(LANES if name != "hif4" else 64)
+    lanes = fmt.block
+    values = _largest_a_bit_off(fmt, FP32, lanes) & FP32.sign_bit - 1
+    parameters = ENCODER.parameters({"format": name, "block": lanes})
+
+    def scales(patterns: Any) -> Any:
+        return ENCODER.golden({"values": patterns}, parameters)["block.scale"]
+
+    lane = values.argmax(axis=1)[:, None]
+    top, right = np.take_along_axis(values, lane, axis=1), scales(values)
+    for bit in range(FP32.fraction_bits):
+        below = values.copy()
+        np.put_along_axis(below, lane, top - (1 << bit), axis=1)
+        assert (scales(below) != right).sum() > 100, bit
+
+
+def test_a_scale_that_is_the_largest_magnitude_is_what_outer_scales_are() -> None:
+    fmt = block_format("nf4").with_block(LANES)
+    values = _under_the_largest(fmt, FP32, LANES) & FP32.sign_bit - 1
+    fractions = values.max(axis=1) & FP32.smallest_normal - 1
+    hard = [hard_reciprocals(lost)[:HARD] for lost in range(3)]
+    assert np.isin(fractions, np.concatenate(hard)).mean() > 0.05
