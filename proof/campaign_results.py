@@ -47,6 +47,7 @@ _TABLES = ("axs6.proof.specifications", _COMPONENTS)
 """Modules that know the proofs of all units; a check needs that of its own."""
 
 _PROOFS_OF_PARTS = tuple(sorted({make.__module__ for make in COMPONENTS.values()}))
+"""Modules with the proofs of parts, of which a check needs one."""
 
 
 @dataclass(frozen=True)

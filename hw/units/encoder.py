@@ -265,7 +265,7 @@ def _near_words(rng: Generator, items: Items, words: NDArray[Any], parameters: P
 
 
 RARE = 1 << 6
-"""One of so many random items is at the threshold of its words."""
+"""Random items for each one that is at the threshold of its words."""
 
 
 def stochastic_random(parameters: Parameters, rng: Generator, count: int) -> Items:
@@ -279,8 +279,7 @@ def stochastic_random(parameters: Parameters, rng: Generator, count: int) -> Ite
     rows = np.argsort(distance, kind="stable")[: count // RARE]
     if len(rows):
         some = {name: array[rows] for name, array in items.items()}
-        for name, array in _near_words(rng, some, words[rows], parameters).items():
-            items[name][rows] = array
+        items["values"][rows] = _near_words(rng, some, words[rows], parameters)["values"]
     return items
 
 

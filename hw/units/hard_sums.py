@@ -363,8 +363,8 @@ def _exponent_level(fmt: BlockFormat) -> tuple[str, Scale] | None:
 def largest_exponent(fmt: BlockFormat) -> int:
     """The largest exponent of a block's scale; 0 without one.
 
-    Exponents of real scales count from that of the smallest normal number. The largest one leaves
-    out the last exponent field, in which a fraction may be NaN.
+    The exponent of a real scale is its exponent field less 1. The last field is not used, as some
+    of its fractions may be NaN.
     """
     found = _exponent_level(fmt)
     if found is None:
