@@ -27,6 +27,7 @@ from axs6.proof.division import division
 from axs6.proof.equivalence import compare
 from axs6.proof.fp32 import addition, conversion, multiplication
 from axs6.proof.scales import check_shape
+from axs6.proof.shown import part_steps
 from axs6.proof.steps import NotShownError, Proof, Steps, Subject
 
 WAYS = ("&cec",)
@@ -96,10 +97,8 @@ class DotProof:
     def _part_steps(self) -> Steps:
         block = self._block
         proof = BlockDotProof(block.graph, self._shape, block.inputs, block.outputs, self._seconds)
-        found = {f"block: {text}": step for text, step in proof.steps().items()}
-        for part, statements in self._parts.items():
-            found |= {f"{part}: {text}": each.show for text, each in statements.items()}
-        return found
+        own = {f"block: {text}": step for text, step in proof.steps().items()}
+        return {**own, **part_steps(self._parts)}
 
     def steps(self) -> Steps:
         """What is to be shown, by name."""

@@ -23,6 +23,7 @@ from axs6.proof.dot import DotProof
 from axs6.proof.fp32 import addition, multiplication
 from axs6.proof.merged import Merged
 from axs6.proof.relations import Numbered, Numbers, constant, relation
+from axs6.proof.shown import part_steps
 from axs6.proof.step_meaning import StepMeaning
 from axs6.proof.steps import NotShownError, Proof, Steps, Subject
 from axs6.proof.terms_align import alignment
@@ -105,11 +106,7 @@ class TermDotProof(DotProof):
         return found
 
     def _part_steps(self) -> Steps:
-        return {
-            f"{part}: {text}": each.show
-            for part, statements in self._parts.items()
-            for text, each in statements.items()
-        }
+        return part_steps(self._parts)
 
     def _cores_of(self, part: str) -> list[Core]:
         """What the statements of a part are about, in order."""
