@@ -1,5 +1,7 @@
 """Pairs of FP32 values whose sums are hard: they cancel, or hang on one bit far below."""
 
+from itertools import product
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -25,6 +27,24 @@ def addition_corners() -> NDArray[np.int64]:
     pairs = np.concatenate([_cancelling(rng), _distant(rng)])
     pairs ^= rng.integers(0, 2, (len(pairs), 1)) << (FP32.width - 1)
     return rng.permuted(pairs, axis=1)
+
+
+def special_pairs() -> NDArray[np.int64]:
+    """Pairs of patterns, of shape (n, 2), of which one at least is an infinity or a NaN, in either
+    order.
+
+    Infinities are beside each other, beside NaNs of one bit, and beside numbers whose exponent
+    field lacks one bit. So are NaNs.
+    """
+    rng = np.random.default_rng(14)
+    infinities = [FP32.infinity, FP32.infinity | FP32.sign_bit]
+    nans = [FP32.infinity | 1 << bit for bit in range(FP32.fraction_bits)]
+    fields = [FP32.exponent_special ^ 1 << bit for bit in range(FP32.exponent_bits)]
+    fractions = (0, (1 << FP32.fraction_bits) - 1, int(rng.integers(1 << FP32.fraction_bits)))
+    numbers = [field << FP32.fraction_bits | fraction for field, fraction in product(fields, fractions)]
+    others = [*infinities, *nans, *numbers, *(x | FP32.sign_bit for x in numbers)]
+    pairs = np.array([*product(infinities, others), *product(nans[::11], others)])
+    return np.concatenate([pairs, pairs[:, ::-1]])
 
 
 def _cancelling(rng: Generator) -> NDArray[np.int64]:

@@ -194,7 +194,7 @@ def _leading(scale: Scale) -> NDArray[np.int64]:
     return np.unique(np.concatenate([*leading, scale_codes(scale, rng)]))
 
 
-UNDER_REAL = 1 << 11
+UNDER_REAL = 1 << 12
 """Corner cases of a decoder under real scales, of each kind."""
 
 
@@ -218,9 +218,9 @@ def _under_real_scales(fmt: BlockFormat, block: int, dtype: Float, name: str) ->
     yield under(blocks(), subnormal(rng, scale, count))
     items = under(blocks(), one)
     if scale == FP32:
-        some = _one_of_each(rng, decoded(items, fmt, FP32))
-        yield under(items, near_the_largest(rng, dtype, some))
-        yield under(items, near_midpoints(rng, dtype, some))
+        values = _magnitudes(decoded(items, fmt, FP32))
+        yield under(items, near_the_largest(rng, dtype, values))
+        yield under(items, near_midpoints(rng, dtype, _one_of_each(rng, values)))
     for inner, each in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
         items[inner] = by_highest(rng, each.scale.bits - 1, items[inner].shape)
     width, shape = fmt.element.width, items["codes"].shape
@@ -232,15 +232,19 @@ def _under_real_scales(fmt: BlockFormat, block: int, dtype: Float, name: str) ->
         items[field] = array if array.ndim < 2 else np.broadcast_to(array[:, :1], array.shape)
     ones = under(items, one)
     for _ in range(2 if scale == FP32 else 0):
-        some = _one_of_each(rng, decoded(ones, fmt, FP32))
+        some = _one_of_each(rng, _magnitudes(decoded(ones, fmt, FP32)))
         yield under(items, near_midpoints(rng, dtype, some))
 
 
-def _one_of_each(rng: Generator, patterns: NDArray[Any]) -> NDArray[np.float32]:
-    """The magnitude of some value of each block, given FP32 patterns; 1 for 0 and for no number."""
+def _magnitudes(patterns: NDArray[Any]) -> NDArray[np.float32]:
+    """Magnitudes of FP32 patterns; 1 for 0 and for no number."""
     values = np.abs(patterns.astype(np.uint32).view(np.float32))
-    some = values[np.arange(len(values)), rng.integers(values.shape[1], size=len(values))]
-    return np.where(np.isfinite(some) & (some > 0), some, np.float32(1))
+    return np.where(np.isfinite(values) & (values > 0), values, np.float32(1))
+
+
+def _one_of_each(rng: Generator, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A random value of each row."""
+    return values[np.arange(len(values)), rng.integers(values.shape[1], size=len(values))]
 
 
 def _in_every_lane(fmt: BlockFormat, block: int) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from axs6.hw.encoder.encoder import Encoder, compares_codes
 from axs6.hw.encoder.feedback import FeedbackEncoder
 from axs6.hw.encoder.modes import MODES, encoder_mode, lane_codes
 from axs6.hw.encoder.stochastic import StochasticEncoder
-from axs6.hw.units.addition_corners import addition_corners
+from axs6.hw.units.addition_corners import addition_corners, special_pairs
 from axs6.hw.units.blocks import block_items
 from axs6.hw.units.encoder_corners import (
     as_values,
@@ -289,14 +289,15 @@ _FEEDBACK = {"dtype": "fp32", "mode": "dense", "random_bits": 0, "rounding": "ne
 def feedback_corners(parameters: Parameters) -> Items:
     """The encoder's corners with errors of 0, and of equal and other sizes, and 6 binades below.
 
-    And values and errors whose sums are hard, each pair in every lane.
+    And values and errors whose sums are hard, or of which one is no number, each pair in every
+    lane.
     """
     values = encoder_corners({**parameters, **_FEEDBACK})["values"]
     sign = FP32.sign_bit
     below = np.maximum(values & (sign - 1), 6 << FP32.fraction_bits) - (6 << FP32.fraction_bits)
     others = [values, values ^ sign, np.roll(values, 1, axis=0), below, below | sign]
     turn = np.arange(len(values)) % len(others)
-    pairs = addition_corners()
+    pairs = np.concatenate([addition_corners(), special_pairs()])
     lane = np.arange(parameters["block"]) * (len(pairs) // parameters["block"])
     hard = pairs[(np.arange(len(pairs))[:, None] + lane) % len(pairs)]
     return {

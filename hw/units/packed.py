@@ -28,7 +28,8 @@ def sparse_corners(block: int) -> Rows:
     """Sparse blocks with each bit of the mask set and not, and every kind of error."""
     counts = _every_count(block)
     right = np.concatenate([_every_drop(block), counts])
-    return np.concatenate([right, _wrong(right, block), _with_kept_zeros(counts, block)])
+    wrong = [_wrong(right, block), _with_kept_zeros(counts, block), _with_other_masks(counts, block)]
+    return np.concatenate([right, *wrong])
 
 
 def packed_random(
@@ -138,6 +139,17 @@ def _with_kept_zeros(sparse: Rows, block: int) -> Rows:
     first = HEADER_BYTES * 8 + block + AXS6_ELEMENT.width * (index * 5 % (block - block // 4))
     for bit in range(AXS6_ELEMENT.width - 1):
         bits[index, first + bit] = 0
+    return np.packbits(bits, axis=1, bitorder="little")
+
+
+def _with_other_masks(sparse: Rows, block: int) -> Rows:
+    """Sparse blocks whose masks drop each number of values but the right one."""
+    rng = np.random.default_rng(block)
+    dropped = np.repeat(np.delete(np.arange(block + 1), block // 4), 4)
+    bits = np.unpackbits(np.resize(sparse, (len(dropped), sparse.shape[1])), axis=1, bitorder="little")
+    order = rng.permuted(np.tile(np.arange(block), (len(dropped), 1)), axis=1)
+    first = HEADER_BYTES * 8
+    bits[:, first : first + block] = order >= dropped[:, None]
     return np.packbits(bits, axis=1, bitorder="little")
 
 

@@ -1,12 +1,11 @@
 """Patterns of real scales, under which each bit of a decoder counts."""
 
-from fractions import Fraction
-
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from axs6.golden.formats import FP32, Float
+from axs6.golden.scaling import real_values
 
 Patterns = NDArray[np.int64]
 
@@ -32,15 +31,22 @@ def subnormal(rng: Generator, scale: Float, count: int) -> Patterns:
 
 
 def near_the_largest(rng: Generator, dtype: Float, values: NDArray[np.float32]) -> Patterns:
-    """FP32 scales that make some values, which they multiply, the last that are not too large, or
-    too large by some binades."""
-    count = len(values)
-    largest = dtype.integer(dtype.max_finite)
-    assert isinstance(largest, int)
-    bound = float((largest + Fraction(1, 2)) * dtype.unit)
-    binades = np.maximum(rng.integers(-4, 4, count), 0)
-    found = _fp32(bound * 2.0**binades / values) + rng.integers(-1, 2, count)
-    return np.clip(found, 0, FP32.max_finite)
+    """FP32 scales that make a value of each row the last that is not too large, or too large by
+    some binades.
+
+    If they can, they make one that is too large only as it is rounded.
+    """
+    last = np.array([dtype.max_finite - 1, dtype.max_finite], np.uint32)
+    below, largest = real_values(dtype, last).astype(np.float64)
+    limit = 2 * largest - below
+    bound = (largest + limit) / 2
+    beside = np.array([-1, 0, 1])
+    found = (_fp32(bound / values.astype(np.float64))[..., None] + beside).reshape(len(values), -1)
+    products = _numbers(found) * np.repeat(values, len(beside), axis=1)
+    rounded = (products >= bound) & (products < limit)
+    some = np.argmax(rounded + rng.random(found.shape), axis=1)
+    binades = rng.choice([0, 0, 0, 1, 1, 2, 3], len(values)) << FP32.fraction_bits
+    return np.clip(found[np.arange(len(found)), some] + binades, 0, FP32.max_finite)
 
 
 def near_midpoints(rng: Generator, dtype: Float, values: NDArray[np.float32]) -> Patterns:
@@ -60,6 +66,10 @@ def near_midpoints(rng: Generator, dtype: Float, values: NDArray[np.float32]) ->
     middle += odd * (middle % 2 == 0)
     product = (middle << below) + (1 << one)
     return _fp32((product // odd) * 2.0 ** rng.integers(-140, 80, count))
+
+
+def _numbers(patterns: Patterns) -> NDArray[np.float64]:
+    return patterns.astype(np.uint32).view(np.float32).astype(np.float64)
 
 
 def _fp32(numbers: NDArray[np.float64]) -> Patterns:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,14 @@ NO_SCALE = np.array(
 AT_BOUNDARIES = 1 << 12
 """Blocks at random boundaries."""
 
-A_BIT_OFF = 3 << 12
+A_BIT_OFF = 5 << 12
 """Blocks whose largest magnitude is one bit off."""
+
+PRODUCTS_BELOW = 2 << 12
+"""Those of them in which all other values have products one bit below a boundary."""
+
+FAR_BELOW = 4
+"""Blocks with subnormals under each binade."""
 
 MANY = 1 << 8
 """Scales of a block under them, at most."""
@@ -87,7 +94,8 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         below = _largest_a_bit_off(fmt, dtype, lanes)
         if _scale_is_the_largest(fmt):
             below = np.concatenate([below, _under_the_largest(fmt, dtype, lanes)])
-        parts.append((np.full(len(below), OUTER[0]), below))
+        far = _far_below(dtype, lanes)
+        parts += [(np.full(len(x), OUTER[0]), x) for x in (below, far)]
     parts.append(_at_random_boundaries(fmt, dtype, lanes))
     if isinstance(fmt.element, Selected):
         equal = nearly_equal_rows(fmt, dtype, lanes)
@@ -160,11 +168,16 @@ def _boundary_rows(
 
 def _bounds(fmt: BlockFormat) -> list[Fraction]:
     """Boundaries of the element under every shift, and of the shifts."""
+    return [*chain.from_iterable(_bounds_of_shifts(fmt))]
+
+
+def _bounds_of_shifts(fmt: BlockFormat) -> list[list[Fraction]]:
+    """Boundaries of the element, and of the shifts, under each sum of shifts."""
     bounds = boundaries(fmt.element)
     most = sum(level.scale.largest_code for level in fmt.shifts)
     if most:
         bounds = [*bounds, Fraction(2) ** fmt.element.emax]
-    return [bound / (1 << shift) for shift in range(most + 1) for bound in bounds]
+    return [[bound / (1 << shift) for bound in bounds] for shift in range(most + 1)]
 
 
 def _divided(scale: Real, codes: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -239,29 +252,68 @@ def _largest_a_bit_off(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np
     their scale changes, or below.
 
     Half of the other lanes are at the change or one bit below, or at the largest magnitude or one
-    bit below; half are at boundaries of elements, or one bit above or below.
+    bit below; half are at boundaries of elements, or they or their products are one bit off.
     """
     rng = np.random.default_rng(15)
     shape = (A_BIT_OFF, lanes)
     factors, maxima = _factors(fmt)
     which = rng.integers(len(factors), size=A_BIT_OFF)
     bits = 1 << rng.integers(dtype.fraction_bits, size=(2, *shape))
-    largest = float(fmt.element.largest)
     change = patterns_near(dtype, maxima[which])[:, None]
     top = change + rng.choice([-1, 0, 1, 1], change.shape) * bits[0, :, :1]
-    quotient = or_a_bit_above(rng, maxima[which] / largest)
-    top[::4] = patterns_near(dtype, largest * quotient)[::4, None]
+    top[::4] = patterns_near(dtype, _quotients_a_bit_above(rng, fmt, maxima[which]))[::4, None]
     top = np.clip(top, 1, dtype.max_finite)
-    sizes = np.array([*map(float, _bounds(fmt))])
-    others = patterns_near(dtype, factors[which, None] * rng.choice(sizes, shape))
-    others += rng.choice([-1, 0, 1], shape) * bits[1]
+    others = _near_boundaries(rng, fmt, dtype, factors[which], bits[1])
     close = np.where(np.arange(A_BIT_OFF)[:, None] % 2, change, top)
     often = rng.choice([0.5, 1], (A_BIT_OFF, 1))
     close = close - bits[1] * (rng.random(shape) < often)
-    values = np.where(rng.random(shape) < 0.5, close, others)
-    values = np.clip(values, 0, top)
+    share = rng.choice([0, 0.5, 1], (A_BIT_OFF, 1))
+    share[-PRODUCTS_BELOW:] = 0
+    values = np.clip(np.where(rng.random(shape) < share, close, others), 0, top)
     values[np.arange(A_BIT_OFF), rng.integers(lanes, size=A_BIT_OFF)] = top[:, 0]
     return values | rng.integers(2, size=shape) << dtype.width - 1
+
+
+def _near_boundaries(
+    rng: Generator,
+    fmt: BlockFormat,
+    dtype: Float,
+    scales: NDArray[np.float64],
+    bits: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Patterns at boundaries of elements under scales of blocks, or one of their bits off, or with
+    products one bit off."""
+    sizes = rng.choice(np.array(_bounds_of_shifts(fmt), np.float64), len(bits))
+    sizes = np.take_along_axis(sizes, rng.integers(sizes.shape[1], size=bits.shape), axis=1)
+    signs = rng.choice([-1, -1, -1, 0, 0, 1], bits.shape)
+    signs[-PRODUCTS_BELOW:] = -1
+    places = signs * 2.0 ** rng.integers(-FP32.fraction_bits, 0, bits.shape)
+    products = sizes + np.ldexp(places, np.frexp(sizes)[1] - 1)
+    found = patterns_near(dtype, scales[:, None] * products)
+    return found + (signs == 0) * rng.choice([-1, 0, 1], bits.shape) * bits
+
+
+def _far_below(dtype: Float, lanes: int) -> NDArray[np.int64]:
+    """Blocks with a largest magnitude in each binade, and subnormals of one bit."""
+    fields = np.tile(np.arange(1, dtype.exponent_special), FAR_BELOW)
+    index = np.arange(len(fields))[:, None]
+    rows = 1 << (5 * index + 7 * np.arange(lanes)) % dtype.fraction_bits
+    rows[index[:, 0], index[:, 0] % lanes] = fields << dtype.fraction_bits | 1
+    return rows
+
+
+def _quotients_a_bit_above(
+    rng: Generator, fmt: BlockFormat, maxima: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Largest magnitudes at which, divided by the largest element, the scale changes, or whose
+    quotients have a single 1 behind that number."""
+    scale = fmt.blocked[-1].scale if fmt.blocked else None
+    if not isinstance(scale, Real) or scale.arithmetic == FP32:
+        largest = float(fmt.element.largest)
+        return largest * or_a_bit_above(rng, maxima / largest)
+    inverse = as_bf16(np.array(1 / fmt.element.largest, np.float32)).astype(np.float64)
+    kept = np.ldexp(1.0, np.frexp(maxima * inverse)[1] - scale.arithmetic.fraction_bits - 2)
+    return or_a_bit_above(rng, maxima * inverse // kept * kept) / inverse
 
 
 def _scale_is_the_largest(fmt: BlockFormat) -> bool:

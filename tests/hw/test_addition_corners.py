@@ -3,7 +3,7 @@
 import numpy as np
 
 from axs6.golden.formats import FP16, FP32
-from axs6.hw.units.addition_corners import FAR, addition_corners
+from axs6.hw.units.addition_corners import FAR, addition_corners, special_pairs
 from axs6.hw.units.encoder_corners import beside_specials, subnormal_search_rows
 
 
@@ -33,6 +33,15 @@ def test_operands_are_at_all_distances_in_both_orders() -> None:
     fields = addition_corners() >> FP32.fraction_bits & FP32.exponent_special
     distances = set((fields[:, 0] - fields[:, 1]).tolist())
     assert distances >= set(range(1 - FAR, FAR))
+
+
+def test_infinities_are_beside_numbers_that_lack_one_bit_of_theirs() -> None:
+    pairs = special_pairs()
+    fields = pairs >> FP32.fraction_bits & FP32.exponent_special
+    infinite = pairs & ~FP32.sign_bit == FP32.infinity
+    for lane in (0, 1):
+        beside = set(fields[infinite[:, lane], 1 - lane].tolist())
+        assert beside == {FP32.exponent_special ^ 1 << bit for bit in range(8)} | {255}
 
 
 def test_the_two_highest_bits_of_subnormal_blocks_are_any() -> None:
