@@ -247,6 +247,18 @@ PROOF: Mapping[str, Sequence[str]] = {
     "yosys": ["proof/test_aig.py", "proof/test_stream.py"],
     "truncations": ["proof/test_truncations.py"],
     "places": ["proof/test_truncations.py"],
+    "block_dot": ["proof/test_block_dot.py"],
+    "scales": ["proof/test_block_dot.py"],
+    "sums": ["proof/test_block_dot.py", "proof/test_adders.py"],
+    "nested_sums": ["proof/test_block_dot.py"],
+    "vectors": ["proof/test_vectors.py"],
+    "buses": ["proof/test_buses.py"],
+    "windows": ["proof/test_windows.py"],
+    "same_queue": ["proof/test_same_queue.py"],
+    "totals": ["proof/test_same_queue.py", "proof/test_mutants.py"],
+    "cycles": ["proof/test_same_queue.py", "proof/test_mutants.py"],
+    "verdicts": ["proof/test_same_queue.py", "proof/test_mutants.py"],
+    "shown": ["proof/test_shown.py"],
 }
 BENCH: Mapping[str, Sequence[str]] = {
     "checker": ["sim/test_checker.py"],

@@ -50,11 +50,11 @@ NO_SCALE = np.array(
 AT_BOUNDARIES = 1 << 12
 """Blocks at random boundaries."""
 
-A_BIT_OFF = 5 << 12
+A_BIT_OFF = 3 << 12
 """Blocks whose largest magnitude is one bit off."""
 
-PRODUCTS_BELOW = 2 << 12
-"""Those of them in which all other values have products one bit below a boundary."""
+PRODUCTS_A_BIT_OFF = 3 << 12
+"""Blocks of products that are one bit off."""
 
 FAR_BELOW = 4
 """Blocks with subnormals under each binade."""
@@ -91,11 +91,11 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         parts += quotient_corners(fmt, dtype, lanes, sizes)
         parts.append(_subnormal(dtype, lanes))
     else:
-        below = _largest_a_bit_off(fmt, dtype, lanes)
+        kinds = [kind(fmt, dtype, lanes) for kind in (_largest_a_bit_off, _products_a_bit_off)]
         if _scale_is_the_largest(fmt):
-            below = np.concatenate([below, _under_the_largest(fmt, dtype, lanes)])
-        far = _far_below(dtype, lanes)
-        parts += [(np.full(len(x), OUTER[0]), x) for x in (below, far)]
+            kinds.append(_under_the_largest(fmt, dtype, lanes))
+        kinds.append(_far_below(dtype, lanes))
+        parts += [(np.full(len(x), OUTER[0]), x) for x in kinds]
     parts.append(_at_random_boundaries(fmt, dtype, lanes))
     if isinstance(fmt.element, Selected):
         equal = nearly_equal_rows(fmt, dtype, lanes)
@@ -252,7 +252,7 @@ def _largest_a_bit_off(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np
     their scale changes, or below.
 
     Half of the other lanes are at the change or one bit below, or at the largest magnitude or one
-    bit below; half are at boundaries of elements, or they or their products are one bit off.
+    bit below; half are at boundaries of elements, or one bit above or below.
     """
     rng = np.random.default_rng(15)
     shape = (A_BIT_OFF, lanes)
@@ -263,34 +263,34 @@ def _largest_a_bit_off(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np
     top = change + rng.choice([-1, 0, 1, 1], change.shape) * bits[0, :, :1]
     top[::4] = patterns_near(dtype, _quotients_a_bit_above(rng, fmt, maxima[which]))[::4, None]
     top = np.clip(top, 1, dtype.max_finite)
-    others = _near_boundaries(rng, fmt, dtype, factors[which], bits[1])
+    sizes = np.array([*map(float, _bounds(fmt))])
+    others = patterns_near(dtype, factors[which, None] * rng.choice(sizes, shape))
+    others += rng.choice([-1, 0, 1], shape) * bits[1]
     close = np.where(np.arange(A_BIT_OFF)[:, None] % 2, change, top)
     often = rng.choice([0.5, 1], (A_BIT_OFF, 1))
     close = close - bits[1] * (rng.random(shape) < often)
-    share = rng.choice([0, 0.5, 1], (A_BIT_OFF, 1))
-    share[-PRODUCTS_BELOW:] = 0
-    values = np.clip(np.where(rng.random(shape) < share, close, others), 0, top)
+    values = np.where(rng.random(shape) < 0.5, close, others)
+    values = np.clip(values, 0, top)
     values[np.arange(A_BIT_OFF), rng.integers(lanes, size=A_BIT_OFF)] = top[:, 0]
     return values | rng.integers(2, size=shape) << dtype.width - 1
 
 
-def _near_boundaries(
-    rng: Generator,
-    fmt: BlockFormat,
-    dtype: Float,
-    scales: NDArray[np.float64],
-    bits: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Patterns at boundaries of elements under scales of blocks, or one of their bits off, or with
-    products one bit off."""
-    sizes = rng.choice(np.array(_bounds_of_shifts(fmt), np.float64), len(bits))
-    sizes = np.take_along_axis(sizes, rng.integers(sizes.shape[1], size=bits.shape), axis=1)
-    signs = rng.choice([-1, -1, -1, 0, 0, 1], bits.shape)
-    signs[-PRODUCTS_BELOW:] = -1
-    places = signs * 2.0 ** rng.integers(-FP32.fraction_bits, 0, bits.shape)
-    products = sizes + np.ldexp(places, np.frexp(sizes)[1] - 1)
-    found = patterns_near(dtype, scales[:, None] * products)
-    return found + (signs == 0) * rng.choice([-1, 0, 1], bits.shape) * bits
+def _products_a_bit_off(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.int64]:
+    """Blocks of values whose products with the reciprocal of their scale are one bit below a
+    boundary of elements under a shift, or above. Another lane has the least largest magnitude that
+    gives the block this scale."""
+    rng = np.random.default_rng(21)
+    shape, rows = (PRODUCTS_A_BIT_OFF, lanes), np.arange(PRODUCTS_A_BIT_OFF)
+    factors, maxima = _factors(fmt)
+    which = rng.integers(len(factors), size=PRODUCTS_A_BIT_OFF)
+    sizes = rng.choice(np.array(_bounds_of_shifts(fmt), np.float64), PRODUCTS_A_BIT_OFF)
+    sizes = np.take_along_axis(sizes, rng.integers(sizes.shape[1], size=shape), axis=1)
+    bits = rng.choice([-1, -1, 1], shape) * 2.0 ** rng.integers(-FP32.fraction_bits, 0, shape)
+    products = sizes + np.ldexp(bits, np.frexp(sizes)[1] - 1)
+    top = np.maximum(patterns_near(dtype, maxima[which]), 1)
+    values = np.minimum(patterns_near(dtype, factors[which, None] * products), top[:, None])
+    values[rows, rng.integers(lanes, size=PRODUCTS_A_BIT_OFF)] = top
+    return values | rng.integers(2, size=shape) << dtype.width - 1
 
 
 def _far_below(dtype: Float, lanes: int) -> NDArray[np.int64]:
