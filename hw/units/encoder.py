@@ -297,9 +297,12 @@ def feedback_corners(parameters: Parameters) -> Items:
     below = np.maximum(values & (sign - 1), 6 << FP32.fraction_bits) - (6 << FP32.fraction_bits)
     others = [values, values ^ sign, np.roll(values, 1, axis=0), below, below | sign]
     turn = np.arange(len(values)) % len(others)
-    pairs = np.concatenate([addition_corners(), special_pairs()])
-    lane = np.arange(parameters["block"]) * (len(pairs) // parameters["block"])
+    pairs, special, block = addition_corners(), special_pairs(), parameters["block"]
+    lane = np.arange(block) * (len(pairs) // block)
     hard = pairs[(np.arange(len(pairs))[:, None] + lane) % len(pairs)]
+    beside = np.resize(hard, (block, *special.shape[:1], *hard.shape[1:]))
+    beside[np.arange(block), :, np.arange(block)] = special
+    hard = np.concatenate([hard, *beside])
     return {
         "values": np.concatenate([values, values, hard[..., 0]]),
         "errors": np.concatenate(
