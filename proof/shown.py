@@ -1,4 +1,4 @@
-"""Statements about parts that are the same in many units, shown once for the same gates and code."""
+"""Statements about parts that are the same in many units, shown once for their gates and code."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -31,7 +31,9 @@ def part_steps(parts: Parts) -> Steps:
     for part, statements in parts.items():
         each = {text: statement.show for text, statement in statements.items()}
         found[part] = _once(statements) if part in FP32_PARTS else each
-    return {f"{part}: {text}": step for part, steps in found.items() for text, step in steps.items()}
+    return {
+        f"{part}: {text}": step for part, steps in found.items() for text, step in steps.items()
+    }
 
 
 def _once(statements: Mapping[str, Statement]) -> Steps:

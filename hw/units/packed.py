@@ -28,7 +28,11 @@ def sparse_corners(block: int) -> Rows:
     """Sparse blocks with each bit of the mask set and not, and every kind of error."""
     counts = _every_count(block)
     right = np.concatenate([_every_drop(block), counts])
-    wrong = [_wrong(right, block), _with_kept_zeros(counts, block), _with_other_masks(counts, block)]
+    wrong = [
+        _wrong(right, block),
+        _with_kept_zeros(counts, block),
+        _with_other_masks(counts, block),
+    ]
     return np.concatenate([right, *wrong])
 
 
@@ -146,7 +150,9 @@ def _with_other_masks(sparse: Rows, block: int) -> Rows:
     """Sparse blocks whose masks drop each number of values but the right one."""
     rng = np.random.default_rng(block)
     dropped = np.repeat(np.delete(np.arange(block + 1), block // 4), 4)
-    bits = np.unpackbits(np.resize(sparse, (len(dropped), sparse.shape[1])), axis=1, bitorder="little")
+    bits = np.unpackbits(
+        np.resize(sparse, (len(dropped), sparse.shape[1])), axis=1, bitorder="little"
+    )
     order = rng.permuted(np.tile(np.arange(block), (len(dropped), 1)), axis=1)
     first = HEADER_BYTES * 8
     bits[:, first : first + block] = order >= dropped[:, None]
