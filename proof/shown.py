@@ -1,7 +1,7 @@
 """Statements about parts that are the same in many units, shown once for their gates and code."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from axs6.proof.aig import Graph, write_aiger
 from axs6.proof.cores import Statement
@@ -30,22 +30,24 @@ def part_steps(parts: Parts) -> Steps:
     found: dict[str, Steps] = {}
     for part, statements in parts.items():
         each = {text: statement.show for text, statement in statements.items()}
-        found[part] = _once(statements) if part in FP32_PARTS else each
+        found[part] = _once(each, statements.values()) if part in FP32_PARTS else each
     return {
         f"{part}: {text}": step for part, steps in found.items() for text, step in steps.items()
     }
 
 
-def _once(statements: Mapping[str, Statement]) -> Steps:
-    return dict(_step(text, statement) for text, statement in statements.items())
-
-
-def _step(text: str, statement: Statement) -> tuple[str, Callable[[], None]]:
+def _once(steps: Steps, statements: Iterable[Statement]) -> Steps:
+    """Steps that are kept under the gates of all their statements: one may compare several."""
+    gates = [_gates(core.graph) for core in dict.fromkeys(each.core for each in statements)]
     code = code_digest((addition.__module__,), ("axs6.golden", "axs6.proof"))
-    key = (text, _gates(statement.core.graph), code)
+    return dict(_step(text, step, [text, code, *gates]) for text, step in steps.items())
 
+
+def _step(
+    text: str, step: Callable[[], None], key: Sequence[str]
+) -> tuple[str, Callable[[], None]]:
     def shown() -> bool:
-        statement.show()
+        step()
         return True
 
     def show() -> None:

@@ -16,15 +16,23 @@ def _empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AXS6_CACHE", str(tmp_path / "cache"))
 
 
-def _steps(asked: list[str], part: str = "addition", count: int = 1, shown: bool = True) -> Steps:
-    core = Core(multiply.multiplication_steps(STRUCTURE)[:count], 60)
+def _steps(
+    asked: list[str], part: str = "addition", count: int = 1, shown: bool = True, beside: int = 1
+) -> Steps:
+    steps = multiply.multiplication_steps(STRUCTURE)
+    core, other = (Core(steps[:each], 60) for each in (count, beside))
 
     def show() -> None:
         asked.append(part)
         if not shown:
             raise NotShownError("it is not")
 
-    return part_steps({part: {"it is right": Statement(core, show, lambda item: None)}})
+    statements = {
+        "it is right": Statement(core, show, lambda item: None),
+        "so is another": Statement(other, lambda: None, lambda item: None),
+    }
+    found = part_steps({part: statements})
+    return {text: step for text, step in found.items() if "it is right" in text}
 
 
 def _run(steps: Steps) -> list[str]:
@@ -44,6 +52,14 @@ def test_other_gates_are_shown_again() -> None:
     asked: list[str] = []
     _run(_steps(asked))
     assert _run(_steps(asked, count=2)) == ["addition: it is right"]
+    assert len(asked) == 2
+
+
+def test_a_change_in_another_statement_of_the_part_counts() -> None:
+    """One statement may be about the gates of several."""
+    asked: list[str] = []
+    _run(_steps(asked))
+    assert _run(_steps(asked, beside=2)) == ["addition: it is right"]
     assert len(asked) == 2
 
 
