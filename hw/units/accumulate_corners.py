@@ -12,7 +12,6 @@ from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
 from axs6.hw.units.accumulate import levels_of, middle_code, terms_of
 from axs6.hw.units.blocks import special_codes
-from axs6.hw.units.dot_corners import outer_scales
 from axs6.hw.units.unit import Items, Parameters
 
 Lane = tuple[int, int]
@@ -32,7 +31,7 @@ class Corner(NamedTuple):
 
 
 def accumulated_corners(parameters: Parameters) -> Items:
-    """Vectors that combine alignment, cancellation, rounding and special values.
+    """Vectors without `outer` that combine alignment, cancellation, rounding and special values.
 
     Every distance of exponents from 0 to beyond the bits that are kept, between terms of a step and
     between the accumulator and a step, with either sign and either one larger; zeros of either
@@ -62,8 +61,6 @@ def accumulated_corners(parameters: Parameters) -> Items:
             scales = _lowered(level, below, apart, terms.reduction, side)
             single = scales.shape[1] == 1 and level.group == form.format.block
             items[f"{name}.{field}"] = scales[:, 0] if single else scales
-    if any(form.format.outer for form in (terms.a, terms.b)):
-        items["outer"] = outer_scales(np.random.default_rng(8), len(corners))
     return items
 
 

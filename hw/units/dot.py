@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.formats import BlockFormat, Exponent
+from axs6.golden.formats import FP32, BlockFormat, Exponent
 from axs6.golden.formats.catalog import AXS6_ELEMENT
 from axs6.hw.core.layouts import plural, scale_names
 from axs6.hw.core.parameters import DEFAULT_ACCUMULATOR
@@ -26,7 +26,8 @@ from axs6.hw.units.accumulate import (
 from axs6.hw.units.accumulate_corners import accumulated_corners
 from axs6.hw.units.block_dot import BLOCK_DOT, block_dot_items, shape_of, some_corners
 from axs6.hw.units.blocks import random_blocks, random_codes
-from axs6.hw.units.dot_corners import format_corners, outer_scales, with_hard_sums
+from axs6.hw.units.dot_corners import format_corners, with_hard_sums
+from axs6.hw.units.outer_scales import aimed_scales, outer_scales
 from axs6.hw.units.packed import random_pairs
 from axs6.hw.units.packed_dot import filled_pairs, formats_of, packed_pairs, read_pairs
 from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
@@ -103,9 +104,24 @@ def _dot_corners(parameters: Parameters) -> Items:
     are hardest to round, and other hard sums.
     """
     items = _corner_vectors(parameters)
+    if parts_of(parameters).scaled:
+        items["outer"] = _aimed(items, parameters, 1)[:, 0]
     if parameters.get("blocks") == "packed":
         items = packed_pairs(items, formats_of(parameters), np.random.default_rng(9))
     return in_turns(items, parameters["interleave"])
+
+
+def _aimed(items: Items, parameters: Parameters, count: int) -> NDArray[np.int64]:
+    """Outer scales of vectors one after the other that are chosen for their totals, of shape
+    (items, count).
+
+    Those of items that end no vector, which do not count, are of the vector before.
+    """
+    alone = {**parameters, "interleave": 1, "blocks": "dense"}
+    ones = np.full(len(items["last"]), FP32.bias << FP32.fraction_bits)
+    totals = _results({**items, "outer": ones}, alone)
+    scales = aimed_scales(np.random.default_rng(8), np.repeat(totals, count))
+    return scales.reshape(-1, count)[np.cumsum(items["last"]) - 1]
 
 
 def _corner_vectors(parameters: Parameters) -> Items:
@@ -114,8 +130,6 @@ def _corner_vectors(parameters: Parameters) -> Items:
         return accumulated_corners(parameters)
     items, blocks = _hard_vectors(parameters), some_corners(parameters, SINGLE)
     blocks["last"] = np.ones(len(blocks["a.codes"]), np.int64)
-    if "outer" in items:
-        blocks["outer"] = np.resize(items["outer"], len(blocks["last"]))
     return {name: np.concatenate([array, blocks[name]]) for name, array in items.items()}
 
 
@@ -224,12 +238,14 @@ def near_exponents(fmt: BlockFormat, given: NDArray[np.int64]) -> Items:
 
 def _matmul_corners(parameters: Parameters) -> Items:
     """The corners of the dot product, in all rows and columns at once."""
-    items = _dot_corners(parameters)
+    items = _corner_vectors(parameters)
     rows, columns = parameters["rows"], parameters["columns"]
+    if parts_of(parameters).scaled:
+        items["outer"] = _aimed(items, parameters, rows * columns)
+    items = in_turns(items, parameters["interleave"])
     tile = _tile([items] * max(rows, columns), rows, columns)
     if "outer" in items:
-        outer = [np.roll(items["outer"], k) for k in range(rows * columns)]
-        tile["outer"] = np.stack(outer, axis=1).reshape(-1, rows, columns)
+        tile["outer"] = items["outer"].reshape(-1, rows, columns)
     return {**tile, "last": items["last"]}
 
 

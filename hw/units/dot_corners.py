@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.formats import FP32, BlockFormat
+from axs6.golden.formats import BlockFormat
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.number import LEAST_EXPONENT
@@ -48,10 +47,7 @@ def format_corners(shape: DotShape) -> Items:
         items[f"{side}.codes"] = rows[np.array([pair[column] for pair in pairs])]
     last = [[0] * (len(vector) - 1) + [1] for vector in vectors]
     items["last"] = np.concatenate(last)
-    items = with_hard_sums(items, shape)
-    if shape.scaled:
-        items["outer"] = outer_scales(np.random.default_rng(8), len(items["last"]))
-    return items
+    return with_hard_sums(items, shape)
 
 
 def with_hard_sums(items: Items, shape: DotShape) -> Items:
@@ -92,15 +88,3 @@ def _rows(fmt: BlockFormat, block: int) -> NDArray[np.int64]:
     special = special_codes(fmt)
     rows[SPECIAL, block // 2] = special[0] if special.size else 0
     return rows
-
-
-def outer_scales(rng: Generator, count: int) -> NDArray[np.int64]:
-    """FP32 patterns, many of moderate size; few are NaN, infinite or negative."""
-    ends = [0, 1, FP32.smallest_normal, FP32.max_finite, FP32.infinity, FP32.quiet_nan]
-    middle = rng.integers(FP32.bias - 40, FP32.bias + 40, count) << FP32.fraction_bits
-    middle |= rng.integers(0, 1 << FP32.fraction_bits, count)
-    any_size = rng.integers(0, FP32.infinity, count)
-    kind = rng.random(count)
-    size = np.where(kind < 0.6, middle, np.where(kind < 0.95, any_size, rng.choice(ends, count)))
-    negative = (rng.random(count) < 0.1).astype(np.int64)
-    return size + (negative << FP32.width - 1)

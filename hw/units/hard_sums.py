@@ -79,6 +79,7 @@ def hard_sums(shape: DotShape) -> Items:
     last = [np.tile(end, len(x)) for end, x in zip(ends, totals, strict=True)]
     exponents = np.clip(np.concatenate([x.ravel() for x in totals]), 0, largest)
     items = _blocks(of_blocks, shape, CANCEL * LENGTH + APART * 2)
+    left = of_cancelling.integers(len(few.widths), size=(LENGTH - 2, CANCEL // 2))
     whole = _whole(of_whole, shape)
     items = {
         name: np.concatenate([array, *(x[name] for x, _ in ties), few.items[name], whole[name]])
@@ -86,6 +87,9 @@ def hard_sums(shape: DotShape) -> Items:
     }
     for name, array in items.items():
         array[: CANCEL * LENGTH : 2 * LENGTH] = few.items[name][: CANCEL // 2]
+        if not largest:  # without exponents, only such sums are small enough
+            for place in range(1, LENGTH - 1):
+                array[place : CANCEL * LENGTH : 2 * LENGTH] = few.items[name][left[place - 1]]
         array[LENGTH - 1 : CANCEL * LENGTH : LENGTH] = array[: CANCEL * LENGTH : LENGTH]
     codes = items["a.codes"][: CANCEL * LENGTH]
     codes[LENGTH - 1 :: LENGTH] = _negated(shape.a)[codes[::LENGTH]]
