@@ -11,7 +11,8 @@ from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.number import LEAST_EXPONENT
 from axs6.hw.units.block_dot import end_scales
 from axs6.hw.units.blocks import end_codes, is_nan, special_codes
-from axs6.hw.units.hard_sums import hard_sums, largest_exponent, with_exponents
+from axs6.hw.units.exponents import largest_exponent, with_exponents
+from axs6.hw.units.hard_sums import hard_sums
 from axs6.hw.units.unit import Items
 
 DISTANCE = 45

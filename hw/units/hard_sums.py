@@ -12,14 +12,16 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.formats import FP32, BlockFormat, Exponent, Real, Scale, Shift
+from axs6.golden.formats import FP32, BlockFormat, Exponent, Real, Shift
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.fp32.common import SIGNIFICAND
 from axs6.hw.fp32.number import LEAST_EXPONENT
 from axs6.hw.units.block_dot import products
 from axs6.hw.units.blocks import blocks_of, is_nan, number_codes, random_blocks, special_codes
-from axs6.hw.units.unit import Fields, Items
+from axs6.hw.units.exponents import exponent_level, largest_exponent, with_exponents
+from axs6.hw.units.real_scales import subnormal
+from axs6.hw.units.unit import Items
 
 LENGTH = 4
 """Items of a vector that cancels: a term, two smaller ones, and the first one with the opposite
@@ -62,7 +64,7 @@ def hard_sums(shape: DotShape) -> Items:
     # A generator for each kind, so that a change of one leaves the others as they are.
     rng = np.random.default_rng(11)
     of_low, of_few, of_cancelling, of_apart, of_carried = rng.spawn(5)
-    of_ends, of_any, of_blocks, of_whole = rng.spawn(4)
+    of_ends, of_any, of_blocks, of_whole, of_small = rng.spawn(5)
     largest = sum(map(largest_exponent, shape.formats))
     least = -LEAST_EXPONENT - shape.offset
     low = of_low.integers(least - shape.width, least + SIGNIFICAND + 4, CANCEL)
@@ -98,6 +100,9 @@ def hard_sums(shape: DotShape) -> Items:
         fields = {name: items[f"{side}.{name}"] for name in scale_names(fmt)}
         fields = with_exponents(fmt, fields, each)
         items |= {f"{side}.{name}": array for name, array in fields.items()}
+    small = _under_subnormal_scales(of_small, shape, few)
+    items = {name: np.concatenate([array, small[name]]) for name, array in items.items()}
+    last.append(np.ones(len(small["a.codes"]), bool))
     return {**items, "last": np.concatenate(last).astype(np.int64)}
 
 
@@ -127,6 +132,17 @@ class _Few:
     powers: int
     pairs: int
     halves: NDArray[np.int64]
+
+
+def _under_subnormal_scales(rng: Generator, shape: DotShape, few: _Few) -> Items:
+    """Sums with few ones, each a vector, under subnormal scales, if a format's scales are real."""
+    levels = [(side, exponent_level(fmt)) for side, fmt in zip("ab", shape.formats, strict=True)]
+    real = [(f"{side}.{x[0]}", x[1]) for side, x in levels if x and isinstance(x[1], Real)]
+    items = {name: array[: FEW * bool(real)] for name, array in few.items.items()}
+    for name, scale in real:
+        codes = items[name]
+        items[name] = subnormal(rng, scale.dtype, codes.size).reshape(codes.shape)
+    return items
 
 
 def _halfway(
@@ -354,44 +370,6 @@ def _made_of_few_ones(rng: Generator, shape: DotShape, count: int) -> Items:
             elif not isinstance(scale, Exponent):
                 array[:] = int(not isinstance(scale, Shift))
     return items
-
-
-def _exponent_level(fmt: BlockFormat) -> tuple[str, Scale] | None:
-    """Name and scale of the level of a block whose codes have an exponent."""
-    levels = zip(scale_names(fmt), fmt.blocked[::-1], strict=True)
-    return next(
-        ((name, x.scale) for name, x in levels if isinstance(x.scale, (Exponent, Real))), None
-    )
-
-
-def largest_exponent(fmt: BlockFormat) -> int:
-    """The largest exponent of a block's scale; 0 without one.
-
-    The exponent of a real scale is its exponent field less 1. The last field is not used, as some
-    of its fractions may be NaN.
-    """
-    found = _exponent_level(fmt)
-    if found is None:
-        return 0
-    _, scale = found
-    if isinstance(scale, Real):
-        return (scale.largest_code >> scale.dtype.fraction_bits) - 2
-    return scale.largest_code
-
-
-def with_exponents(fmt: BlockFormat, items: Fields, exponents: NDArray[np.int64]) -> Items:
-    """Blocks with these exponents, as of `largest_exponent`, in all groups; fractions stay."""
-    found = _exponent_level(fmt)
-    if found is None:
-        return dict(items)
-    name, scale = found
-    codes = items[name]
-    each = np.minimum(exponents, largest_exponent(fmt)).reshape(-1, *[1] * (codes.ndim - 1))
-    if isinstance(scale, Real):
-        bits = scale.dtype.fraction_bits
-        mask = (1 << scale.dtype.exponent_bits) - 1 << bits
-        each = codes & ~mask | each + 1 << bits
-    return {**items, name: np.broadcast_to(each, codes.shape)}
 
 
 def _negated(fmt: BlockFormat) -> NDArray[np.int64]:
