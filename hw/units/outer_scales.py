@@ -10,7 +10,7 @@ from axs6.hw.fp32.common import SIGNIFICAND
 Patterns = NDArray[np.int64]
 
 AIMED = 0.7
-"""Share of the vectors whose scales are chosen for their totals."""
+"""Share of the vectors whose scales are chosen for their totals, where such scales are found."""
 
 LEAST = 1 - FP32.bias - FP32.fraction_bits
 """Exponent of the lowest place of FP32."""
@@ -32,7 +32,7 @@ def outer_scales(rng: Generator, count: int) -> Patterns:
 
 
 def aimed_scales(rng: Generator, totals: NDArray[np.uint32]) -> Patterns:
-    """Scales of vectors with these totals, FP32 patterns: of most of them so that the product lies
+    """Scales of vectors with these totals, FP32 patterns: of many of them so that the product lies
     halfway between two FP32 numbers, or a single 1 above or below, and random ones of the others.
 
     The significand of such a scale has any width, as those of subnormal scales do, and the product
