@@ -11,8 +11,9 @@ from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.number import LEAST_EXPONENT
 from axs6.hw.units.block_dot import end_scales
 from axs6.hw.units.blocks import end_codes, is_nan, special_codes
-from axs6.hw.units.exponents import largest_exponent, with_exponents
 from axs6.hw.units.hard_sums import hard_sums
+from axs6.hw.units.long_vectors import long_vectors
+from axs6.hw.units.sum_operands import largest_exponent, with_exponents
 from axs6.hw.units.unit import Items
 
 DISTANCE = 45
@@ -52,9 +53,9 @@ def format_corners(shape: DotShape) -> Items:
 
 
 def with_hard_sums(items: Items, shape: DotShape) -> Items:
-    """Items, and behind them those of `hard_sums`."""
-    more = hard_sums(shape)
-    return {name: np.concatenate([array, more[name]]) for name, array in items.items()}
+    """Items, and behind them those of `hard_sums` and `long_vectors`."""
+    parts = [items, hard_sums(shape), long_vectors(shape)]
+    return {name: np.concatenate([x[name] for x in parts]) for name in items}
 
 
 def _vectors(shape: DotShape) -> Iterator[list[Pair]]:

@@ -12,15 +12,22 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from axs6.golden.formats import FP32, BlockFormat, Exponent, Real, Shift
+from axs6.golden.formats import FP32, Exponent, Real, Shift
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.fp32.common import SIGNIFICAND
 from axs6.hw.fp32.number import LEAST_EXPONENT
 from axs6.hw.units.block_dot import products
-from axs6.hw.units.blocks import blocks_of, is_nan, number_codes, random_blocks, special_codes
-from axs6.hw.units.exponents import exponent_level, largest_exponent, with_exponents
+from axs6.hw.units.blocks import blocks_of, number_codes
 from axs6.hw.units.real_scales import subnormal
+from axs6.hw.units.sum_operands import (
+    exponent_level,
+    largest_code,
+    largest_exponent,
+    negated_codes,
+    number_blocks,
+    with_exponents,
+)
 from axs6.hw.units.unit import Items
 
 LENGTH = 4
@@ -80,7 +87,7 @@ def hard_sums(shape: DotShape) -> Items:
     ends = [np.arange(x.shape[1]) == x.shape[1] - 1 for x in totals]
     last = [np.tile(end, len(x)) for end, x in zip(ends, totals, strict=True)]
     exponents = np.clip(np.concatenate([x.ravel() for x in totals]), 0, largest)
-    items = _blocks(of_blocks, shape, CANCEL * LENGTH + APART * 2)
+    items = number_blocks(of_blocks, shape, CANCEL * LENGTH + APART * 2)
     left = of_cancelling.integers(len(few.widths), size=(LENGTH - 2, CANCEL // 2))
     whole = _whole(of_whole, shape)
     items = {
@@ -94,7 +101,7 @@ def hard_sums(shape: DotShape) -> Items:
                 array[place : CANCEL * LENGTH : 2 * LENGTH] = few.items[name][left[place - 1]]
         array[LENGTH - 1 : CANCEL * LENGTH : LENGTH] = array[: CANCEL * LENGTH : LENGTH]
     codes = items["a.codes"][: CANCEL * LENGTH]
-    codes[LENGTH - 1 :: LENGTH] = _negated(shape.a)[codes[::LENGTH]]
+    codes[LENGTH - 1 :: LENGTH] = negated_codes(shape.a)[codes[::LENGTH]]
     first = np.minimum(exponents, largest_exponent(shape.a))
     for side, fmt, each in (("a", shape.a, first), ("b", shape.b, exponents - first)):
         fields = {name: items[f"{side}.{name}"] for name in scale_names(fmt)}
@@ -200,7 +207,7 @@ def _two_sums(
     items = {name: array[index] for name, array in few.items.items()}
     wrong = (few.negative[large] ^ few.negative[small]) != unlike
     codes = items["a.codes"]
-    codes[wrong, 1] = _negated(shape.a)[codes[wrong, 1]]
+    codes[wrong, 1] = negated_codes(shape.a)[codes[wrong, 1]]
     turned = np.arange(len(index)) % 2 > 0
     for array in (exponents, *items.values()):
         array[turned] = array[turned, ::-1]
@@ -225,16 +232,16 @@ def _at_ends(rng: Generator, least: int, few: _Few) -> NDArray[np.int64]:
 def _whole(rng: Generator, shape: DotShape) -> Items:
     """Pairs of blocks with the same codes in all lanes, of each product about equally many; and
     with the largest products, of one sign, in all lanes but one or two."""
-    items = _blocks(rng, shape, ALIKE + LARGEST)
+    items = number_blocks(rng, shape, ALIKE + LARGEST)
     pairs, values = _products(rng, shape)
     pairs = pairs[:, np.resize(_one_of_each_first(values), ALIKE)]
     minus = rng.random((2, LARGEST, shape.block)) < 0.5
     minus[1] = minus[0] ^ (np.arange(LARGEST) % 2 > 0)[:, None]
     lanes = rng.integers(shape.block, size=(LARGEST, 2))
     for index, (side, fmt) in enumerate(zip("ab", shape.formats, strict=True)):
-        codes, largest = items[f"{side}.codes"], _largest_code(fmt)
+        codes, largest = items[f"{side}.codes"], largest_code(fmt)
         codes[:ALIKE] = pairs[index][:, None]
-        ends = np.where(minus[index], _negated(fmt)[largest], largest)
+        ends = np.where(minus[index], negated_codes(fmt)[largest], largest)
         np.put_along_axis(ends, lanes, np.take_along_axis(codes[ALIKE:], lanes, axis=1), axis=1)
         codes[ALIKE:] = ends
         for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
@@ -262,29 +269,16 @@ def _one_of_each_first(values: NDArray[Any]) -> NDArray[np.int64]:
     return order[np.argsort(turn, kind="stable")]
 
 
-def _blocks(rng: Generator, shape: DotShape, count: int) -> Items:
-    """Random pairs of blocks of numbers."""
-    items: Items = {}
-    for side, fmt in zip("ab", shape.formats, strict=True):
-        fields = random_blocks(rng, fmt, shape.block, count)
-        no_number = np.isin(fields["codes"], special_codes(fmt))
-        fields["codes"] = np.where(no_number, fmt.element.zero_code, fields["codes"])
-        for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
-            fields[name] = np.where(is_nan(level.scale, fields[name]), 0, fields[name])
-        items |= {f"{side}.{name}": array for name, array in fields.items()}
-    return items
-
-
 def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
     """Pairs of blocks, of which each bit of the sum may be the one that decides a rounding."""
     of_blocks, of_made, of_others, of_carrying = rng.spawn(4)
-    items = _blocks(of_blocks, shape, POOL)
+    items = number_blocks(of_blocks, shape, POOL)
     large = np.arange(shape.block) < rng.integers(0, shape.block, (POOL, 1))
     nothing = rng.random((POOL, shape.block)) < rng.choice([0, 0, 0.5, 0.9], (POOL, 1))
     large &= ~nothing
     for side, fmt in zip("ab", shape.formats, strict=True):
         codes = np.where(nothing, fmt.element.zero_code, items[f"{side}.codes"])
-        items[f"{side}.codes"] = np.where(large, _largest_code(fmt), codes)
+        items[f"{side}.codes"] = np.where(large, largest_code(fmt), codes)
         for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
             if isinstance(level.scale, Shift):
                 shifts = items[f"{side}.{name}"]
@@ -359,8 +353,8 @@ def _made_of_few_ones(rng: Generator, shape: DotShape, count: int) -> Items:
         codes[:, :, lane] = pairs[:, first[index]]
         left = left - sizes[index]
     minus = rng.random(count) < 0.5
-    codes[0, minus] = _negated(shape.a)[codes[0, minus]]
-    items = _blocks(rng, shape, count)
+    codes[0, minus] = negated_codes(shape.a)[codes[0, minus]]
+    items = number_blocks(rng, shape, count)
     for side, fmt, each in zip("ab", shape.formats, codes, strict=True):
         items[f"{side}.codes"] = each
         for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
@@ -370,18 +364,3 @@ def _made_of_few_ones(rng: Generator, shape: DotShape, count: int) -> Items:
             elif not isinstance(scale, Exponent):
                 array[:] = int(not isinstance(scale, Shift))
     return items
-
-
-def _negated(fmt: BlockFormat) -> NDArray[np.int64]:
-    """For each code, the code whose value is nearest to the negated value."""
-    values = fmt.element.integers[: 1 << fmt.element.width].astype(np.int64)
-    codes = number_codes(fmt)
-    distance = np.abs(values[codes][None] + values[:, None])
-    return codes[np.argmin(distance, axis=1)]
-
-
-def _largest_code(fmt: BlockFormat) -> np.int64:
-    """The code of the largest number."""
-    codes = number_codes(fmt)
-    found: np.int64 = codes[np.argmax(fmt.element.integers[codes])]
-    return found

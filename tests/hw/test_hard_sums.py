@@ -9,8 +9,8 @@ from axs6.golden.formats import FP32
 from axs6.hw.units.block_dot import block_dot_items
 from axs6.hw.units.blocks import special_codes
 from axs6.hw.units.dot import DOT, dot_items, shape_of
-from axs6.hw.units.exponents import largest_exponent, with_exponents
 from axs6.hw.units.hard_sums import CANCEL, LENGTH, hard_sums
+from axs6.hw.units.sum_operands import largest_exponent, with_exponents
 
 
 @pytest.mark.parametrize("name", ["axs6", "mx4", "mxfp8_e5m2", "nvfp4", "hif4"])

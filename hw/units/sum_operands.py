@@ -1,10 +1,13 @@
-"""Exponents of blocks, which the corners of sums choose."""
+"""Blocks of which the corners of sums are made."""
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from axs6.golden.formats import BlockFormat, Exponent, Real, Scale
 from axs6.hw.core.layouts import scale_names
+from axs6.hw.dot.shape import DotShape
+from axs6.hw.units.blocks import is_nan, number_codes, random_blocks, special_codes
 from axs6.hw.units.unit import Fields, Items
 
 
@@ -44,3 +47,31 @@ def with_exponents(fmt: BlockFormat, items: Fields, exponents: NDArray[np.int64]
         mask = (1 << scale.dtype.exponent_bits) - 1 << bits
         each = codes & ~mask | each + 1 << bits
     return {**items, name: np.broadcast_to(each, codes.shape)}
+
+
+def number_blocks(rng: Generator, shape: DotShape, count: int) -> Items:
+    """Random pairs of blocks of numbers."""
+    items: Items = {}
+    for side, fmt in zip("ab", shape.formats, strict=True):
+        fields = random_blocks(rng, fmt, shape.block, count)
+        no_number = np.isin(fields["codes"], special_codes(fmt))
+        fields["codes"] = np.where(no_number, fmt.element.zero_code, fields["codes"])
+        for name, level in zip(scale_names(fmt), fmt.blocked[::-1], strict=True):
+            fields[name] = np.where(is_nan(level.scale, fields[name]), 0, fields[name])
+        items |= {f"{side}.{name}": array for name, array in fields.items()}
+    return items
+
+
+def negated_codes(fmt: BlockFormat) -> NDArray[np.int64]:
+    """For each code, the code whose value is nearest to the negated value."""
+    values = fmt.element.integers[: 1 << fmt.element.width].astype(np.int64)
+    codes = number_codes(fmt)
+    distance = np.abs(values[codes][None] + values[:, None])
+    return codes[np.argmin(distance, axis=1)]
+
+
+def largest_code(fmt: BlockFormat) -> np.int64:
+    """The code of the largest number."""
+    codes = number_codes(fmt)
+    found: np.int64 = codes[np.argmax(fmt.element.integers[codes])]
+    return found
