@@ -6,6 +6,7 @@ _PATH = "the other way gives the same and takes longer"
 _MODEL = "return {0, *(each - 1 for each in solver.get_model() if each > 0)} if found else set()"
 _PIECES = "work is cut into other pieces, which give the same"
 _LARGEST = "so large a value has the largest magnitude in both elements"
+_NO_GAIN = "a gain of 1 makes the size count nothing"
 _ONE = "there is one entry, the first and the last"
 
 EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
@@ -22,6 +23,10 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "choose: 1 becomes 0 (1)",
             "for codes in candidates[1:]:",
         ): "the first candidate is not better than itself",
+        (
+            "_in_units: 63 becomes 64 (1)",
+            "kept = product >> np.clip(right, 0, 63).astype(np.uint64)",
+        ): "so small a value has the code of 0, by which it is multiplied",
     },
     "golden/check/comparison.py": {
         (
@@ -110,7 +115,17 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "qsnr_bound: 1 becomes 0 (3)",
             "gain, size = (4 ** shifts[0].scale.largest_code, int(shifts[0].group))"
             " if shifts else (1, 1)",
-        ): "a gain of 1 makes the size count nothing",
+        ): _NO_GAIN,
+        (
+            "qsnr_bound: 1 becomes 2 (3)",
+            "gain, size = (4 ** shifts[0].scale.largest_code, int(shifts[0].group))"
+            " if shifts else (1, 1)",
+        ): _NO_GAIN,
+        (
+            "qsnr_bound: 0 becomes -1 (2)",
+            "gain, size = (4 ** shifts[0].scale.largest_code, int(shifts[0].group))"
+            " if shifts else (1, 1)",
+        ): _ONE,
     },
     "golden/levels.py": {
         (

@@ -16,6 +16,8 @@ from axs6.golden.check.exact.blocks import scale_value
 from axs6.golden.check.exact.formats import real_element
 from axs6.golden.check.formats import CHECKS
 from axs6.golden.check.subjects import CheckedFormat
+from axs6.golden.choice import merits
+from axs6.golden.floats import Wide
 from axs6.golden.formats import (
     CATALOG,
     BlockFormat,
@@ -25,6 +27,7 @@ from axs6.golden.formats import (
     block_format,
     name_of,
 )
+from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.formats.codes import NotANumber
 from axs6.golden.formats.floating import E2M1
 
@@ -33,6 +36,7 @@ CHOSEN = (
     *("sm4d_e8m0_t4_mse", "sm5_e5m0_t8_mse", "int4_e8m0_t16_mse"),
     *("nvfp4_mse", "nvfp4_four-over-six", "vsq4_mse", "e2m1fn_e4m3fn_t16_four-over-six"),
 )
+TABLE = "table5:0:2:-1:-8:-3:9:1_e8m0_t16"
 SPECIAL, THRESHOLDS, RANDOM, STOCHASTIC, NONFINITE, *_ = CHECKS
 
 
@@ -198,6 +202,28 @@ def test_the_ends_of_the_codes():
     blocks = encode(top, "sm5_e5m0_t8_mse")
     assert blocks.exponents.tolist() == [blocks.format.exponent.largest_code]
     assert (decode(blocks) == decode(encode(top, "sm5_e5m0_t8"))).all()
+
+
+@pytest.mark.parametrize("name", ["mxfp4_mse", "msfp12_mse", "sm4d_e8m0_t4_mse", f"{TABLE}_mse"])
+def test_merits_of_values_of_64_bits(name):
+    """Of several blocks whose exponents differ, with values far below and above the elements."""
+    fmt, rng = block_format(name), np.random.default_rng(10)
+    groups, size, element = 40, int(fmt.levels[0].group), fmt.element
+    exponents = rng.integers(-9, 9, (groups, 1)).astype(np.int16)
+    apart = rng.integers(-75, 8, (groups, size)) + exponents + element.emax - 63
+    significands = rng.integers(1 << 63, 1 << 64, (groups, size), np.uint64)
+    nothing = np.zeros((groups, size), bool)
+    x = Wide(nothing, significands, apart, nothing, nothing)
+    found = merits(fmt, x, exponents)
+    codes = np.unique(element.integers[element.integers >= 0]).tolist()
+    most = (1 << element.integer_bits + 1 + MERIT_FRACTION) - 1
+    for row, exponent in enumerate(exponents[:, 0].tolist()):
+        expected, unit = 0, Fraction(2) ** exponent * element.unit
+        for k in range(size):
+            value = int(significands[row, k]) * Fraction(2) ** int(apart[row, k]) / unit
+            units = min(int(value * 2**MERIT_FRACTION), most)
+            expected += max(c * (2 * units - (c << MERIT_FRACTION)) for c in codes)
+        assert found[row, 0] == expected
 
 
 @pytest.mark.parametrize("name", ["mxfp4_mse", "nvfp4_mse", "nvfp4_four-over-six", "vsq4_mse"])
