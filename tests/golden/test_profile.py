@@ -214,6 +214,8 @@ def tensors(block: int) -> Iterator[Values]:
     yield (plain * np.float32(1e5) * np.exp2(rng.integers(-30, 9, (8, 1)))).astype(np.float32)
     yield np.ldexp(plain, -40)
     yield np.zeros(shape, np.float32)
+    for _ in range(16):  # of scales of tensors, a quarter differs by the order of two roundings
+        yield rng.standard_normal((1, block)).astype(np.float32)
 
 
 def exact(x: Values) -> list[list[Fraction]]:
@@ -247,6 +249,39 @@ def test_scales_are_rounded_to_the_dtype_of_the_values() -> None:
         other = encode_as(wide, "nvfp4", "compressed-tensors")
         changed += int((other.blocks.codes != found.blocks.codes).sum())
     assert changed
+
+
+@pytest.mark.parametrize(
+    ("profile", "name", "least"),
+    [
+        ("torchao", "mxfp8_e4m3", -126),
+        ("torchao", "mxfp8_e4m3-ceil", -126),
+        ("torchao", "mxfp8_e4m3-rceil", 0),
+        ("transformer-engine", "mxfp8_e4m3", 0),
+    ],
+)
+def test_the_least_power_that_divides(profile: str, name: str, least: int) -> None:
+    """Under the scale 2^-127, which is subnormal, values are divided by another power of two."""
+    x = np.ldexp(np.arange(-16, 16, dtype=np.float32)[None], -132)
+    found = encode_as(x, name, profile)
+    assert not found.blocks.scales[-1].any()
+    power = Fraction(2) ** least
+    codes = [code8(v / power) | 128 * (v < 0) for row in exact(x) for v in row]
+    assert found.blocks.codes.ravel().tolist() == codes
+    assert (len(set(codes)) > 2) == (least < 0)
+
+
+@pytest.mark.parametrize(
+    ("profile", "name"), [x for x in RESTATED if x[0] not in ("compressed-tensors", "llama.cpp")]
+)
+def test_other_scales_are_those_of_values_in_fp32(profile: str, name: str) -> None:
+    for x in tensors(block_format(name).block or 16):
+        narrow = x.astype(ml_dtypes.bfloat16)
+        wide, found = (encode_as(v, name, profile) for v in (narrow.astype(np.float32), narrow))
+        assert np.array_equal(found.blocks.codes, wide.blocks.codes)
+        assert found.outer == wide.outer
+        for ours, theirs in zip(found.blocks.scales, wide.blocks.scales, strict=True):
+            assert np.array_equal(ours, theirs)
 
 
 def wrong_steps() -> Iterator[Any]:
