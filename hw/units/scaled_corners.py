@@ -30,7 +30,7 @@ from axs6.hw.units.quotient_corners import (
     patterns_near,
     quotient_corners,
 )
-from axs6.hw.units.selected_corners import nearly_equal_rows
+from axs6.hw.units.selected_corners import nearly_equal_rows, rows_beside_bounds
 from axs6.hw.units.unit import Items
 
 OUTER = np.array(
@@ -98,8 +98,12 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         parts += [(np.full(len(x), OUTER[0]), x) for x in kinds]
     parts.append(_at_random_boundaries(fmt, dtype, lanes))
     if isinstance(fmt.element, Selected):
-        equal = nearly_equal_rows(fmt, dtype, lanes)
-        parts.append((np.full(len(equal), OUTER[0]), equal))
+        factors = _factors(fmt)[0]
+        for rows in (
+            nearly_equal_rows(fmt, dtype, lanes),
+            rows_beside_bounds(fmt, dtype, lanes, factors[np.frexp(factors)[0] == 0.5]),
+        ):
+            parts.append((np.full(len(rows), OUTER[0]), rows))
     scales, values = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
     values = np.concatenate([values, beside_specials(values, dtype)])
     scales = np.concatenate([scales, for_specials(scales)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal
 
+from axs6.golden import decode
 from axs6.golden.encode import encode
 from axs6.golden.formats import Element, Selected, block_format
 from axs6.golden.formats.floating import INPUT_DTYPES
@@ -15,7 +16,7 @@ from axs6.hw.encoder.selected_lanes import MeasureValueLane
 from axs6.hw.encoder.selected_steps import Keep, SumDifferences
 from axs6.hw.registry import find
 from axs6.hw.units.encoder_corners import as_values
-from axs6.hw.units.selected_corners import nearly_equal_rows
+from axs6.hw.units.selected_corners import nearly_equal_rows, rows_beside_bounds
 
 from .test_formats import ENCODER, case_name, difference, planted
 
@@ -166,3 +167,21 @@ def test_what_has_no_hardware(format: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         ENCODER.build(format=format)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["if4", "razer", "e2m1fn+e2m1fn_e4m3fn_t8"])
+def test_rows_beside_bounds_have_errors_in_each_lane(name: str) -> None:
+    """Each element that can be best is chosen for a sixth of the rows at least."""
+    fmt, lanes = block_format(name), 8
+    rows = rows_beside_bounds(fmt, INPUT_DTYPES["fp32"], lanes, 2.0 ** np.arange(-6, 8))
+    values = rows.astype(np.uint32).view(np.float32)
+    options = {"scale": np.float32(1)} if fmt.outer else {}
+    padded = np.pad(values, ((0, 0), (0, fmt.block - lanes)))
+    blocks = encode(padded, fmt, **options)
+    errors = np.abs(decode(blocks)[:, :lanes] - values)
+    assert blocks.selected is not None
+    chosen = blocks.selected.ravel()
+    for which in np.unique(chosen):
+        assert np.mean(chosen == which) > 1 / 6
+        assert (errors[chosen == which].max(axis=0) > 0).all()
+    assert len(np.unique(chosen)) == 1 + (len({*map(str, fmt.element.parts)}) > 1)
