@@ -5,16 +5,26 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import BlockFormat
+from axs6.golden.formats import FP32, BlockFormat, Real
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.number import LEAST_EXPONENT
-from axs6.hw.units.block_dot import end_scales
-from axs6.hw.units.blocks import end_codes, is_nan, special_codes
+from axs6.hw.units.block_dot import end_scales, products
+from axs6.hw.units.blocks import blocks_of, end_codes, is_nan, special_codes
 from axs6.hw.units.hard_sums import hard_sums
 from axs6.hw.units.long_vectors import long_vectors
-from axs6.hw.units.sum_operands import largest_exponent, with_exponents
+from axs6.hw.units.outer_scales import aimed_scales
+from axs6.hw.units.sum_operands import (
+    exponent_level,
+    largest_exponent,
+    number_blocks,
+    with_exponents,
+)
 from axs6.hw.units.unit import Items
+from axs6.hw.units.vectors import fp32_terms
+
+AIMED = 1 << 12
+"""Pairs of blocks whose scales are chosen for their sums."""
 
 DISTANCE = 45
 """Distances of two terms, up to this, at which a sum of them is rounded."""
@@ -53,9 +63,33 @@ def format_corners(shape: DotShape) -> Items:
 
 
 def with_hard_sums(items: Items, shape: DotShape) -> Items:
-    """Items, and behind them those of `hard_sums` and `long_vectors`."""
-    parts = [items, hard_sums(shape), long_vectors(shape)]
+    """Items, and behind them those of `hard_sums`, `long_vectors` and `_aimed_blocks`."""
+    parts = [items, hard_sums(shape), long_vectors(shape), _aimed_blocks(shape)]
     return {name: np.concatenate([x[name] for x in parts]) for name in items}
+
+
+def _aimed_blocks(shape: DotShape) -> Items:
+    """Pairs of blocks, each a vector, whose FP32 scales are chosen for their sums; none if there
+    are no such scales. The significand of the first scale has any width."""
+    levels = [exponent_level(fmt) for fmt in shape.formats]
+    wide = all(x and isinstance(x[1], Real) and x[1].dtype == FP32 for x in levels)
+    rng = np.random.default_rng(14)
+    items = number_blocks(rng, shape, AIMED if wide else 0)
+    items["last"] = np.ones(len(items["a.codes"]), np.int64)
+    if not wide:
+        return items
+    names = [f"{side}.{x[0]}" for side, x in zip("ab", levels, strict=True) if x]
+    one = FP32.bias << FP32.fraction_bits
+    first, second = (items[name] for name in names)
+    kept = rng.integers(FP32.fraction_bits, size=first.shape, endpoint=True)
+    moved = rng.integers(-20, 20, first.shape) << FP32.fraction_bits
+    first[:] = one + moved + (rng.integers(1 << kept) << FP32.fraction_bits - kept)
+    second[:] = one
+    a, b = (blocks_of(items, x, f"{side}.") for side, x in zip("ab", shape.formats, strict=True))
+    totals = fp32_terms(products(a, b, shape), shape)
+    aimed = aimed_scales(rng, totals) & FP32.sign_bit - 1
+    second[:] = np.minimum(aimed, FP32.max_finite).reshape(second.shape)
+    return items
 
 
 def _vectors(shape: DotShape) -> Iterator[list[Pair]]:
