@@ -44,6 +44,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *_beside_ties(terms),
         *_zeros(terms),
         *_ends(terms),
+        *_every_exponent(terms),
         *_special_vectors(terms),
         *_scaled(terms),
     ]
@@ -162,6 +163,31 @@ def _ends(terms: Terms) -> Iterator[Vector]:
         for lanes in (many, [one], _negated(one, terms)):
             yield [Corner(lanes, end)] * 2
             yield [Corner(lanes, end), Corner([one], end + 1), Corner([one], end)]
+
+
+EXPONENTS = range(-150, 180)
+"""How far scales are below 1 where a least product has about each exponent of FP32."""
+
+FAR = range(120, 150, 5), range(-130, -60, 5)
+"""How far scales of one product are below 1, and of another: of their distance not all bits
+count."""
+
+
+def _every_exponent(terms: Terms) -> Iterator[Vector]:
+    """The least product with each exponent, in each place of a subnormal total too, alone and
+    before another, a zero and a large one; and products far apart."""
+    a, b = (_element_codes(form) for form in (terms.a, terms.b))
+    one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
+    nothing = (_zero(terms.a), _zero(terms.b))
+    for end in EXPONENTS:
+        for first in ([least], _negated(least, terms)):
+            yield [Corner(first, end)]
+            yield [Corner(first, end), Corner([nothing], end)]
+            yield from ([Corner(first, end), Corner([x], end)] for x in (least, one))
+    for low, high in product(*FAR):
+        for first, second in _signed(one, least, terms):
+            yield [Corner([first], low), Corner([second], high)]
+            yield [Corner([second], high), Corner([first], low)]
 
 
 def _special_vectors(terms: Terms) -> Iterator[Vector]:
