@@ -172,17 +172,24 @@ def _wrong(sparse: Rows, block: int) -> Rows:
 
 
 def packed_vectors(items: Items, block: int) -> Items:
-    """Vectors of dense pairs as packed blocks, some sparse, some with errors."""
+    """Vectors of dense pairs as packed blocks, some sparse, some with errors.
+
+    Sparse edge cases come as pairs of two, and each alone beside a dense block, so that no other
+    error hides its own.
+    """
     count = len(items["last"])
     pairs, edges = {}, sparse_corners(block)
     for turn, side in enumerate("ab"):
         rows = packed_dense(
             items[f"{side}.exponent"], items[f"{side}.codes"], np.arange(count) % 3 == turn
         )
-        pairs[side] = np.concatenate([rows, np.roll(edges, 7 * turn, axis=0)])
+        plain = np.repeat(rows[2:3], len(edges), axis=0)  # dense for both operands
+        alone = [edges, plain] if turn == 0 else [plain, edges]
+        pairs[side] = np.concatenate([rows, np.roll(edges, 7 * turn, axis=0), *alone])
     ends = np.arange(len(edges)) % 3 == 2
     ends[-1] = True
-    return _pair_items(pairs) | {"last": np.concatenate([items["last"], ends])}
+    last = [items["last"], ends, np.ones(2 * len(edges), np.int64)]
+    return _pair_items(pairs) | {"last": np.concatenate(last)}
 
 
 def random_pairs(rng: Generator, exponents: NDArray[Any], block: int) -> Items:
