@@ -185,9 +185,9 @@ def _every_exponent(terms: Terms) -> Iterator[Vector]:
             yield [Corner(first, end), Corner([nothing], end)]
             yield from ([Corner(first, end), Corner([x], end)] for x in (least, one))
     for low, high in product(*FAR):
-        for first, second in _signed(one, least, terms):
-            yield [Corner([first], low), Corner([second], high)]
-            yield [Corner([second], high), Corner([first], low)]
+        for x, y in _signed(one, least, terms):
+            yield [Corner([x], low), Corner([y], high)]
+            yield [Corner([y], high), Corner([x], low)]
 
 
 def _special_vectors(terms: Terms) -> Iterator[Vector]:
