@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import Exponent, Integer, Level, Real
+from axs6.golden.formats import FP32, Exponent, Float, Integer, Level, Real
 from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
 from axs6.hw.units.accumulate import levels_of, middle_code, terms_of
@@ -44,6 +44,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *_beside_ties(terms),
         *_zeros(terms),
         *_ends(terms),
+        *_cancelling(terms),
         *_every_exponent(terms),
         *_special_vectors(terms),
         *_scaled(terms),
@@ -145,8 +146,8 @@ def _zeros(terms: Terms) -> Iterator[Vector]:
             yield [Corner([one, zero], gap, 5), Corner(_negated(one, terms), gap)]
 
 
-OVERFLOWS = range(-130, -80)
-"""How far the scales of a step are below 1 where its sum is near the largest FP32 values."""
+OVERFLOWS = range(-3, 47)
+"""How far the scales of a step are below the largest power of two where its sum overflows."""
 
 
 def _ends(terms: Terms) -> Iterator[Vector]:
@@ -158,11 +159,68 @@ def _ends(terms: Terms) -> Iterator[Vector]:
         for lanes in (many, [one], _negated(one, terms), [(a[0][0], b[0][0])]):
             yield [Corner(lanes, end)] * 3
             yield [Corner(lanes, end), Corner(_negated(one, terms), end), Corner([one], end - 1)]
-    # Of two or three equal sums that are finite, together too large for FP32 at some of these.
-    for end in OVERFLOWS:
+    # Of two or three equal sums that are finite, together too large at some of these.
+    for end in _overflows(terms):
         for lanes in (many, [one], _negated(one, terms)):
             yield [Corner(lanes, end)] * 2
             yield [Corner(lanes, end), Corner([one], end + 1), Corner([one], end)]
+
+
+def _overflows(terms: Terms) -> list[int]:
+    """How far scales are below 1 where sums of a step are too large for the accumulator."""
+    largest = _output(terms).largest.numerator.bit_length() - 1
+    return [x - largest for x in OVERFLOWS]
+
+
+def _output(terms: Terms) -> Float:
+    """The dtype of totals; FP32 for one integer that becomes it."""
+    return terms.accumulator.output or FP32
+
+
+CANCELLING = range(-12, 26)
+"""How far scales are below the least normal total where sums cancel."""
+
+STEPS, GAP = 8192, 16
+"""Random steps, and how far the scales of two are apart, at most, whose sums are nearly equal."""
+
+
+def _cancelling(terms: Terms) -> Iterator[Vector]:
+    """A total that cancels but for a small product added before, about where it is subnormal; and
+    random steps that are nearly equal."""
+    a, b = (_element_codes(form) for form in (terms.a, terms.b))
+    one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
+    lowest = -_output(terms).emin
+    for x, y in _signed(one, least, terms):
+        for near, gap in product(CANCELLING, range(_output(terms).fraction_bits + 2)):
+            end = near + lowest
+            yield [Corner([x], end), Corner([y], end + gap), Corner(_negated(x, terms), end)]
+    yield from _nearly_equal(terms, a, b)
+
+
+def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Iterator[Vector]:
+    """A step, and one of opposite sign and nearly the same size, often a small sum under a larger
+    scale."""
+    rng, lowest = np.random.default_rng(10), -_output(terms).emin
+    pool = [
+        rng.choice([code for each in x for code in each], (STEPS, terms.reduction)) for x in (a, b)
+    ]
+    few = np.arange(terms.reduction) >= rng.integers(1, terms.reduction + 1, (STEPS, 1))
+    pool[0][few] = _zero(terms.a)
+    factors = [
+        form.format.element.integers[x].astype(np.int64)
+        for form, x in zip((terms.a, terms.b), pool, strict=True)
+    ]
+    sums = (factors[0] * factors[1]).sum(axis=1)
+    order = np.argsort(sums)
+    for second in range(STEPS):
+        gap, end = int(rng.integers(GAP)), int(rng.integers(-lowest, lowest + CANCELLING.stop))
+        near = np.searchsorted(sums[order], sums[second] << gap) + rng.integers(-2, 2)
+        first = order[np.clip(near, 0, STEPS - 1)]
+        lanes, others = (
+            list(zip(*(x[row].tolist() for x in pool), strict=True)) for row in (first, second)
+        )
+        minus = [_negated(lane, terms)[0] for lane in others]
+        yield [Corner(lanes, end + gap), Corner(minus, end)]
 
 
 EXPONENTS = range(-150, 180)
@@ -251,7 +309,7 @@ def _scaled(terms: Terms) -> Iterator[Vector]:
     for end in UNDERFLOWS:
         yield block(small, end)
         yield [*block(small, end), *block(least, end)]
-    for end in (*OVERFLOWS, -250, -300):
+    for end in (*_overflows(terms), -250, -300):
         yield [*block([one], end), *block([one], end + 1)]
         yield [*block([one], end), *block(minus, end)]
         yield [*block([one], 0), *block([nothing], end), *block([one], 0)]

@@ -89,6 +89,7 @@ def rows_beside_bounds(
     pairs = ((last, first), (first, last))
     number = np.where(second, *(_numbers(rng, *pair, element.unit, at_bound) for pair in pairs))
     places = dtype.fraction_bits + element.divisor.bit_length() - np.frexp(number)[1]
+    places = np.maximum(places, 1)
     one = 1 << rng.integers(places) + np.arange(element.divisor.bit_length())[:, None, None]
     found = (number << places) + rng.choice([-1, 0, 1, 1], shape) * one * at_bound
     # The value is a pattern if its number of units is a multiple of the divisor.
