@@ -127,6 +127,12 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             " if shifts else (1, 1)",
         ): _ONE,
     },
+    "golden/profile.py": {
+        (
+            "_transformer_engine: 1 becomes 2 (1)",
+            "power = PowerScale(rule=Rule.RCEIL, reciprocal=True, lowest=Fraction(1))",
+        ): "under so small a scale all codes are those of 0, whatever divides",
+    },
     "golden/levels.py": {
         (
             "RowEncoder._exponents: > becomes >= (1)",
