@@ -212,9 +212,10 @@ def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Itera
     ]
     sums = (factors[0] * factors[1]).sum(axis=1)
     order = np.argsort(sums)
+    ordered = sums[order]
     for second in range(STEPS):
         gap, end = int(rng.integers(GAP)), int(rng.integers(-lowest, lowest + CANCELLING.stop))
-        near = np.searchsorted(sums[order], sums[second] << gap) + rng.integers(-2, 2)
+        near = np.searchsorted(ordered, sums[second] << gap) + rng.integers(-2, 2)
         first = order[np.clip(near, 0, STEPS - 1)]
         lanes, others = (
             list(zip(*(x[row].tolist() for x in pool), strict=True)) for row in (first, second)

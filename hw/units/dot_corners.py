@@ -9,8 +9,8 @@ from axs6.golden.formats import FP32, BlockFormat, Real
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.number import LEAST_EXPONENT
-from axs6.hw.units.block_dot import end_scales, products
-from axs6.hw.units.blocks import blocks_of, end_codes, is_nan, special_codes
+from axs6.hw.units.block_dot import end_scales
+from axs6.hw.units.blocks import end_codes, is_nan, special_codes
 from axs6.hw.units.hard_sums import hard_sums
 from axs6.hw.units.long_vectors import long_vectors
 from axs6.hw.units.outer_scales import aimed_scales
@@ -18,6 +18,7 @@ from axs6.hw.units.sum_operands import (
     exponent_level,
     largest_exponent,
     number_blocks,
+    products_of,
     with_exponents,
 )
 from axs6.hw.units.unit import Items
@@ -85,8 +86,7 @@ def _aimed_blocks(shape: DotShape) -> Items:
     moved = rng.integers(-20, 20, first.shape) << FP32.fraction_bits
     first[:] = one + moved + (rng.integers(1 << kept) << FP32.fraction_bits - kept)
     second[:] = one
-    a, b = (blocks_of(items, x, f"{side}.") for side, x in zip("ab", shape.formats, strict=True))
-    totals = fp32_terms(products(a, b, shape), shape)
+    totals = fp32_terms(products_of(items, shape), shape)
     aimed = aimed_scales(rng, totals) & FP32.sign_bit - 1
     second[:] = np.minimum(aimed, FP32.max_finite).reshape(second.shape)
     return items

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from axs6.golden.formats import FP32, Exponent, Real, Shift
 from axs6.hw.core.layouts import scale_names
-from axs6.hw.dot.shape import WORD, DotShape
+from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.common import SIGNIFICAND
 from axs6.hw.fp32.number import LEAST_EXPONENT
-from axs6.hw.units.block_dot import products
-from axs6.hw.units.blocks import blocks_of, number_codes
+from axs6.hw.units.blocks import number_codes
 from axs6.hw.units.real_scales import subnormal
 from axs6.hw.units.sum_operands import (
     exponent_level,
@@ -26,6 +25,7 @@ from axs6.hw.units.sum_operands import (
     largest_exponent,
     negated_codes,
     number_blocks,
+    sums_of,
     with_exponents,
 )
 from axs6.hw.units.unit import Items
@@ -286,10 +286,7 @@ def _with_few_ones(rng: Generator, shape: DotShape) -> _Few:
                 shifts *= ~large[:, size - 1 :: size] if shifts.ndim > 1 else 1
     made = _made_of_few_ones(of_made, shape, POOL // 2)
     items = {name: np.concatenate([made[name], array]) for name, array in items.items()}
-    a, b = (blocks_of(items, x, f"{side}.") for side, x in zip("ab", shape.formats, strict=True))
-    added = products(a, b, shape)
-    high = added["high"].astype(object) << WORD if "high" in added else 0
-    sums = added["sum"].astype(object) + high
+    sums = sums_of(items, shape)
     found, where = (x[1:] for x in np.unique(np.append(0, np.abs(sums)), return_index=True))
     ones = np.array([each.bit_count() for each in found])
     few = np.argsort(ones, kind="stable")[:ENDS]

@@ -8,15 +8,14 @@ import numpy as np
 
 from axs6.golden.formats import Shift
 from axs6.hw.core.layouts import scale_names
-from axs6.hw.dot.shape import WORD, DotShape
+from axs6.hw.dot.shape import DotShape
 from axs6.hw.fp32.common import SIGNIFICAND
-from axs6.hw.units.block_dot import products
-from axs6.hw.units.blocks import blocks_of
 from axs6.hw.units.sum_operands import (
     largest_code,
     largest_exponent,
     negated_codes,
     number_blocks,
+    sums_of,
 )
 from axs6.hw.units.unit import Items
 
@@ -37,7 +36,7 @@ def long_vectors(shape: DotShape) -> Items:
     """
     rng = np.random.default_rng(13)
     largest = _largest_pair(shape)
-    needed = -(-(1 << SIGNIFICAND) // _sum_of(largest, shape))
+    needed = -(-(1 << SIGNIFICAND) // int(sums_of(largest, shape)[0]))
     count = int(np.clip(ITEMS // needed, 1, VECTORS))
     if needed <= 2 or needed > LONGEST or largest_exponent(shape.a) + largest_exponent(shape.b):
         count = 0
@@ -70,11 +69,3 @@ def _largest_pair(shape: DotShape) -> Items:
             shifts = isinstance(level.scale, Shift)
             items[f"{side}.{name}"][:] = 0 if shifts else level.scale.largest_code
     return items
-
-
-def _sum_of(pair: Items, shape: DotShape) -> int:
-    """The sum of a pair of blocks, a whole number of the least products."""
-    a, b = (blocks_of(pair, x, f"{side}.") for side, x in zip("ab", shape.formats, strict=True))
-    found = products(a, b, shape)
-    high = int(found["high"][0]) << WORD if "high" in found else 0
-    return int(found["sum"][0]) + high

@@ -6,8 +6,9 @@ from numpy.typing import NDArray
 
 from axs6.golden.formats import BlockFormat, Exponent, Real, Scale
 from axs6.hw.core.layouts import scale_names
-from axs6.hw.dot.shape import DotShape
-from axs6.hw.units.blocks import is_nan, number_codes, random_blocks, special_codes
+from axs6.hw.dot.shape import WORD, DotShape
+from axs6.hw.units.block_dot import products
+from axs6.hw.units.blocks import blocks_of, is_nan, number_codes, random_blocks, special_codes
 from axs6.hw.units.unit import Fields, Items
 
 
@@ -60,6 +61,19 @@ def number_blocks(rng: Generator, shape: DotShape, count: int) -> Items:
             fields[name] = np.where(is_nan(level.scale, fields[name]), 0, fields[name])
         items |= {f"{side}.{name}": array for name, array in fields.items()}
     return items
+
+
+def sums_of(items: Fields, shape: DotShape) -> NDArray[np.object_]:
+    """The sum of each pair of blocks, a whole number of the least products."""
+    found = products_of(items, shape)
+    high = found["high"].astype(object) << WORD if "high" in found else 0
+    return np.asarray(found["sum"].astype(object) + high, object)
+
+
+def products_of(items: Fields, shape: DotShape) -> Items:
+    """The fields of `DotShape.sum` for each pair of blocks."""
+    a, b = (blocks_of(items, x, f"{side}.") for side, x in zip("ab", shape.formats, strict=True))
+    return products(a, b, shape)
 
 
 def negated_codes(fmt: BlockFormat) -> NDArray[np.int64]:
