@@ -12,10 +12,9 @@ from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
 from axs6.hw.units.accumulate import levels_of, middle_code, terms_of
 from axs6.hw.units.blocks import special_codes
+from axs6.hw.units.sum_operands import Lane, ProductSums
 from axs6.hw.units.unit import Items, Parameters
-
-Lane = tuple[int, int]
-"""Codes of a and b in one lane."""
+from axs6.hw.units.vectors import HARD_DIVISOR, hard_quotients
 
 
 class Corner(NamedTuple):
@@ -46,6 +45,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *_ends(terms),
         *_cancelling(terms),
         *_every_exponent(terms),
+        *_every_total(terms),
         *_special_vectors(terms),
         *_scaled(terms),
     ]
@@ -198,8 +198,8 @@ def _cancelling(terms: Terms) -> Iterator[Vector]:
 
 
 def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Iterator[Vector]:
-    """A step, and one of opposite sign and nearly the same size, often a small sum under a larger
-    scale."""
+    """A step, and one of opposite sign under a larger scale, which is often a small sum. They are
+    nearly equal, or a power of two is left."""
     rng, lowest = np.random.default_rng(10), -_output(terms).emin
     pool = [
         rng.choice([code for each in x for code in each], (STEPS, terms.reduction)) for x in (a, b)
@@ -213,9 +213,13 @@ def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Itera
     sums = (factors[0] * factors[1]).sum(axis=1)
     order = np.argsort(sums)
     ordered = sums[order]
-    for second in range(STEPS):
+    for _ in range(STEPS):
+        second = order[rng.integers(STEPS >> rng.integers(STEPS.bit_length()))]
         gap, end = int(rng.integers(GAP)), int(rng.integers(-lowest, lowest + CANCELLING.stop))
-        near = np.searchsorted(ordered, sums[second] << gap) + rng.integers(-2, 2)
+        exact = int(sums[second]) << gap
+        left = int(rng.integers(-1, 2)) << int(rng.integers(exact.bit_length() + 1))
+        sought = min(exact + left, int(ordered[-1]))
+        near = np.searchsorted(ordered, sought) + rng.integers(-2, 2)
         first = order[np.clip(near, 0, STEPS - 1)]
         lanes, others = (
             list(zip(*(x[row].tolist() for x in pool), strict=True)) for row in (first, second)
@@ -247,6 +251,31 @@ def _every_exponent(terms: Terms) -> Iterator[Vector]:
         for x, y in _signed(one, least, terms):
             yield [Corner([x], low), Corner([y], high)]
             yield [Corner([y], high), Corner([x], low)]
+
+
+NARROW, TOTALS = 14, 1 << 13
+"""Bits of significands up to which all are totals, and how many totals there are at least."""
+
+
+def _every_total(terms: Terms) -> Iterator[Vector]:
+    """Totals with each significand, if few bits are kept, or random ones of every width, and
+    those that are hard to divide, under random exponents.
+
+    A step adds some bits of the significand, the highest first, where scales can lower the next.
+    """
+    rng, output = np.random.default_rng(15), _output(terms)
+    width = min(output.fraction_bits, terms.accumulator.fraction or FP32.fraction_bits) + 1
+    if width <= NARROW:
+        chosen = np.resize(np.arange(1 << width - 1, 1 << width), TOTALS).tolist()
+    else:
+        chosen = (1 + rng.integers(2 << rng.integers(width, size=TOTALS)) // 2 * 2).tolist()
+        chosen += hard_quotients() if terms.divisor == HARD_DIVISOR else []
+    sums = ProductSums(terms)
+    lowest = output.emin - output.fraction_bits
+    for significand in chosen:
+        end = significand.bit_length() - 1 - terms.a.one - terms.b.one
+        end -= int(rng.integers(lowest, 2 - output.emin))
+        yield [Corner(lanes, end - place) for lanes, place in sums.steps(significand)]
 
 
 def _special_vectors(terms: Terms) -> Iterator[Vector]:

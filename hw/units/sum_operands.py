@@ -1,10 +1,14 @@
 """Blocks of which the corners of sums are made."""
 
+from collections.abc import Iterator
+from itertools import product
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from axs6.golden.formats import BlockFormat, Exponent, Real, Scale
+from axs6.golden.terms import Terms
 from axs6.hw.core.layouts import scale_names
 from axs6.hw.dot.shape import WORD, DotShape
 from axs6.hw.units.block_dot import products
@@ -89,3 +93,52 @@ def largest_code(fmt: BlockFormat) -> np.int64:
     codes = number_codes(fmt)
     found: np.int64 = codes[np.argmax(fmt.element.integers[codes])]
     return found
+
+
+STEP_BITS = 12
+"""Bits of a number that the products of one step add up to, at most."""
+
+Lane = tuple[int, int]
+"""Codes of a and b in one lane."""
+
+
+class ProductSums:
+    """Lanes whose products add up to a number, a whole number of the least products.
+
+    Args:
+        terms: of which a step has the lanes.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        first, second = (
+            [(int(form.format.element.integers[x]), int(x)) for x in number_codes(form.format)]
+            for form in (terms.a, terms.b)
+        )
+        lanes = {
+            x * y: (a, b)
+            for (x, a), (y, b) in product(first, second)
+            if x > 0 and y > 0 and x * y < 1 << STEP_BITS
+        }
+        self._lanes = sorted(lanes.items(), reverse=True)
+        self._most = terms.reduction
+        blocked = terms.a.format.blocked
+        self._bits = max(lanes).bit_length() - 1 if blocked else STEP_BITS
+
+    def steps(self, number: int) -> Iterator[tuple[list[Lane], int]]:
+        """Lanes of each step, and the place of its bits in the number, the highest bits first.
+
+        Of formats without scales, which cannot lower a step, only numbers of `STEP_BITS` bits have
+        this sum. Where lanes are too few, the sum is less.
+        """
+        places = range((number.bit_length() - 1) // self._bits * self._bits, -1, -self._bits)
+        for place in places:
+            yield self._of(number >> place & (1 << self._bits) - 1), place
+
+    def _of(self, number: int) -> list[Lane]:
+        """The largest products first."""
+        chosen: list[Lane] = []
+        for value, lane in self._lanes:
+            while value <= number and len(chosen) < self._most:
+                chosen.append(lane)
+                number -= value
+        return chosen

@@ -106,12 +106,16 @@ def _operands(product: int, block: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return a, b
 
 
+HARD_DIVISOR = AXS6_ELEMENT.largest_code**2
+"""The divisor of `hard_quotients`."""
+
+
 def hard_quotients() -> Iterator[int]:
     """Significands whose quotient by 961/1024 lies nearest above a rounding boundary.
 
     That is 1/1922 above one where the quotient has 24 bits, 1/961 where it has 25.
     """
-    divisor = AXS6_ELEMENT.largest_code**2
+    divisor = HARD_DIVISOR
     for scale, low, high in ((1024, 1 << 23, 15 << 20), (512, 0xF10000, 1 << 24)):
         first = (divisor + 1) // 2 * pow(scale, -1, divisor) % divisor
         steps = np.linspace(-(-(low - first) // divisor), (high - 1 - first) // divisor, 24)

@@ -1,0 +1,43 @@
+"""Corners of dot products with an accumulator have what their names say."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from axs6.golden.formats import FP32
+from axs6.hw.units.accumulate import terms_of
+from axs6.hw.units.dot import DOT
+from axs6.hw.units.sum_operands import STEP_BITS, ProductSums
+
+
+def results_of(given: Mapping[str, Any]) -> np.ndarray:
+    parameters = DOT.parameters(given)
+    found: np.ndarray = DOT.golden(DOT.corners(parameters), parameters)["value"]
+    return found.astype(np.uint32)
+
+
+@pytest.mark.parametrize("format", ["mxfp4", "mxint8"])
+def test_totals_have_each_significand_of_fp16(format: str) -> None:
+    results = results_of({"format": format, "block": 8, "accumulator": "turing_to_fp16"})
+    normal = results[(results & 0x7FFFFFFF) >= 0x38800000]
+    fractions = np.unique(normal[normal & 0x7FFFFFFF < FP32.infinity] >> 13 & 0x3FF)
+    assert len(fractions) == 1 << 10
+
+
+@pytest.mark.parametrize("format", ["axs6", "mx9", "mxfp8_e5m2"])
+def test_lanes_add_up_to_a_number(format: str) -> None:
+    terms = terms_of({"format": format, "block": 8, "accumulator": "turing"})
+    a, b = (x.format.element.integers.astype(object) for x in (terms.a, terms.b))
+    sums = ProductSums(terms)
+    for number in (1, 961, 4095, 0xABCDEF, (1 << 24) - 1):
+        steps = list(sums.steps(number))
+        assert all(len(lanes) <= terms.reduction for lanes, _ in steps)
+        assert sum(sum(a[x] * b[y] for x, y in lanes) << place for lanes, place in steps) == number
+
+
+def test_numbers_are_one_step_without_scales() -> None:
+    terms = terms_of({"format": "fp8_e4m3", "block": 8, "accumulator": "turing"})
+    ((_, place),) = ProductSums(terms).steps((1 << STEP_BITS) - 1)
+    assert place == 0
