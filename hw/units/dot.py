@@ -27,6 +27,7 @@ from axs6.hw.units.accumulate_corners import accumulated_corners
 from axs6.hw.units.block_dot import BLOCK_DOT, block_dot_items, shape_of, some_corners
 from axs6.hw.units.blocks import random_blocks, random_codes
 from axs6.hw.units.dot_corners import format_corners, with_hard_sums
+from axs6.hw.units.long_vectors import length_needed
 from axs6.hw.units.outer_scales import aimed_scales, outer_scales
 from axs6.hw.units.packed import random_pairs
 from axs6.hw.units.packed_dot import filled_pairs, formats_of, packed_pairs, read_pairs
@@ -105,10 +106,16 @@ def _dot_corners(parameters: Parameters) -> Items:
     """
     items = _corner_vectors(parameters)
     if parts_of(parameters).scaled:
+        if is_default(parameters) and length_needed(shape_of(parameters)):
+            items = {name: np.concatenate([x] * REPEATS) for name, x in items.items()}
         items["outer"] = _aimed(items, parameters, 1)[:, 0]
     if parameters.get("blocks") == "packed":
         items = packed_pairs(items, formats_of(parameters), np.random.default_rng(9))
     return in_turns(items, parameters["interleave"])
+
+
+REPEATS = 6
+"""How often vectors come, each time with other outer scales, where only long ones are rounded."""
 
 
 def _aimed(items: Items, parameters: Parameters, count: int) -> NDArray[np.int64]:

@@ -35,11 +35,8 @@ def long_vectors(shape: DotShape) -> Items:
     There are none if the sum of two blocks may be rounded, or if no vector is long enough.
     """
     rng = np.random.default_rng(13)
-    largest = _largest_pair(shape)
-    needed = -(-(1 << SIGNIFICAND) // int(sums_of(largest, shape)[0]))
-    count = int(np.clip(ITEMS // needed, 1, VECTORS))
-    if needed <= 2 or needed > LONGEST or largest_exponent(shape.a) + largest_exponent(shape.b):
-        count = 0
+    largest, needed = _largest_pair(shape), length_needed(shape)
+    count = int(np.clip(ITEMS // needed, 1, VECTORS)) if needed else 0
     climb = needed * (1 + np.arange(count) % 2)
     last = np.cumsum(climb + LAST) - 1
     ends = np.zeros(last[-1] + 1 if count else 0, np.int64)
@@ -58,6 +55,16 @@ def long_vectors(shape: DotShape) -> Items:
     codes = items["a.codes"]
     codes[minus] = negated_codes(shape.a)[codes[minus]]
     return items
+
+
+def length_needed(shape: DotShape) -> int:
+    """Pairs of blocks with the largest sum whose total has more places than FP32.
+
+    0 if the sum of two blocks may be rounded, or if no vector is long enough.
+    """
+    needed = -(-(1 << SIGNIFICAND) // int(sums_of(_largest_pair(shape), shape)[0]))
+    exponents = largest_exponent(shape.a) + largest_exponent(shape.b)
+    return 0 if needed <= 2 or needed > LONGEST or exponents else needed
 
 
 def _largest_pair(shape: DotShape) -> Items:
