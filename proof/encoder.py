@@ -307,12 +307,24 @@ class EncoderProof:
                 each[start * len(each) // len(lanes) : (start + size) * len(each) // len(lanes)]
                 for each in finer[1:]
             ]
+            mine = codes[start : start + size]
+            words = [finer[0][number], *(x for each in inner for x in each), *mine]
+            alike = self._alike(within, above, words)
+            if alike in self._checked:
+                continue
             for code, group in self._rules.groups(level, above, len(finer) > 1):
                 known = self._shown(finer[0][number], code, within, group)
-                settled = self._settled_words(
-                    inner, codes[start : start + size], within, group, known
-                )
+                settled = self._settled_words(inner, mine, within, group, known)
                 self._show_group(within, group, *settled)
+            self._checked.add(alike)
+
+    def _alike(self, lanes: range, above: Group, words: Sequence[Sequence[int]]) -> object:
+        """Equal for groups whose scales and codes are the same functions of their own lanes."""
+        literals = [x for each in words for x in each]
+        if any(self._support(x) & ~_mask(lanes) for x in literals):
+            return lanes, above, tuple(literals)
+        lengths = tuple(map(len, words))
+        return above, lengths, tuple(self._as_of_first(lanes, literals))
 
     def _shown(self, shift: Sequence[int], code: int, lanes: range, group: Group) -> dict[int, int]:
         """The nodes of a shift with their values, if its code is shown to be a number."""

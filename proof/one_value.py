@@ -5,7 +5,7 @@ is left, most often a constant; what depends on the fraction is tried for all fr
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ class OneValue:
         self._fraction = bits[: dtype.fraction_bits]
         self._above = bits[dtype.fraction_bits :]
         self.by_field = cache(self._by_field)
-        self._words = cache(self._words_of)
+        self._words: dict[int, NDArray[np.uint64]] = {}
+        self._numbers = cache(self._numbers_of)
         self._constants = cache(self._constant_fields)
 
     def _by_field(self, literals: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -47,22 +48,30 @@ class OneValue:
             found = [half for each in found for half in halves[each]]
         return found
 
-    def _words_of(self, literal: int) -> NDArray[np.uint64]:
-        return self._graph.values([literal], counting(self._fraction))[0]
+    @cached_property
+    def _fractions(self) -> dict[int, NDArray[np.uint64]]:
+        return counting(self._fraction)
+
+    def _words_of(self, literals: Sequence[int]) -> list[NDArray[np.uint64]]:
+        """Each literal for all fractions."""
+        new = [each for each in dict.fromkeys(literals) if each not in self._words]
+        self._words |= zip(new, self._graph.values(new, self._fractions), strict=True)
+        return [self._words[each] for each in literals]
 
     def codes(self, literals: Sequence[int]) -> NDArray[np.uint16]:
         """The number that functions of the fraction are together, for each fraction."""
         bits = len(self._fraction)
         found = np.zeros(1 << bits, np.uint16)
-        for place, each in enumerate(literals):
-            found |= cases_of(self._words(each), bits).astype(np.uint16) << np.uint16(place)
+        for place, words in enumerate(self._words_of(literals)):
+            found |= cases_of(words, bits).astype(np.uint16) << np.uint16(place)
         return found
 
     def _constant_fields(self, literal: int) -> NDArray[np.bool_]:
         """For each sign and exponent field, whether a function is 1 for all fractions."""
         rows = [each for (each,) in self.by_field((literal,))]
         ones = [
-            each == TRUE or (each > TRUE and bool((~self._words(each) == 0).all())) for each in rows
+            each == TRUE or (each > TRUE and not (~self._words_of([each])[0]).any())
+            for each in rows
         ]
         return np.array(ones).reshape(2, -1)
 
@@ -101,9 +110,11 @@ class OneValue:
                     min(stop - (field << bits), 1 << bits),
                 )
                 for sign in (0, len(rows) // 2):
-                    row = rows[sign | field]
-                    if max(row) <= TRUE:
-                        found.add(sum(bit << k for k, bit in enumerate(row)))
-                    else:
-                        found |= set(np.unique(self.codes(row)[first:last]).tolist())
+                    found |= self._numbers(rows[sign | field], first, last)
         return found
+
+    def _numbers_of(self, literals: tuple[int, ...], first: int, last: int) -> frozenset[int]:
+        """The numbers that functions of the fraction are together, from one fraction to another."""
+        if max(literals) <= TRUE:
+            return frozenset([sum(bit << k for k, bit in enumerate(literals))])
+        return frozenset(np.flatnonzero(np.bincount(self.codes(literals)[first:last])).tolist())
