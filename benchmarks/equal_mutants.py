@@ -8,6 +8,8 @@ _PIECES = "work is cut into other pieces, which give the same"
 _LARGEST = "so large a value has the largest magnitude in both elements"
 _NO_GAIN = "a gain of 1 makes the size count nothing"
 _ONE = "there is one entry, the first and the last"
+_ZERO_FIRST = "a sum of 0 is asked before"
+_ANY_SIZE = "NumPy takes any negative size for the one that follows"
 
 EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     "golden/bits.py": {
@@ -32,9 +34,13 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         (
             "as_exact: 1 becomes 2 (1)",
             "codes = blocks.codes.reshape(-1, blocks.block).tolist()",
-        ): "NumPy takes any negative size for the one that follows",
+        ): _ANY_SIZE,
     },
     "golden/decode.py": {
+        (
+            "_Rows._exact_in_fp32: condition negated (2)",
+            "elif isinstance(scale, Integer):",
+        ): "the FP32 scale above an integer one has too many bits alone; with more, " + _PATH,
         (
             "_divided: 0 becomes 1 (1)",
             "unsure |= (np.abs(quotients) < SMALLEST_NORMAL) & (quotients != 0)",
@@ -52,6 +58,12 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     "golden/dot.py": {
         ("_tiles: 1 becomes 2 (2)", "columns = max(1, values // rows)"): _PIECES,
         ("15 becomes 16 (1)", "TILE_TERMS: Final = 1 << 15"): _PIECES,
+    },
+    "golden/finite.py": {
+        (
+            "Largest.ratio: << becomes >> (1)",
+            "if self.bits is None or top.numerator >= 1 << 7:",
+        ): _PATH,
     },
     "golden/floats.py": {
         (
@@ -80,7 +92,15 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         (
             "multiply_add: < becomes <= (1)",
             "negative = np.where(total == 0, minus & c_negative, total < 0)",
-        ): "a sum of 0 is asked before",
+        ): _ZERO_FIRST,
+        (
+            "multiply_add: 0 becomes 1 (2)",
+            "negative = np.where(total == 0, minus & c_negative, total < 0)",
+        ): _ZERO_FIRST,
+        (
+            "_over: 63 becomes 62 (1)",
+            "shift = np.minimum(distance, 63).view(np.uint64)",
+        ): "addends have 60 bits",
         (
             "add: 0 becomes -1 (2)",
             "negative = np.where(total == 0, a_negative & b_negative, total < 0)",
@@ -97,6 +117,7 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         ): "numbers have 32 bits",
     },
     "golden/kulisch.py": {
+        ("31 becomes 32 (1)", "PART_BITS = 31"): _PIECES,
         (
             "KulischAccumulator.quotient: 0 becomes 1 (4)",
             "sign = np.where(negative, np.uint32(FP32.sign_bit), np.uint32(0))",
@@ -152,12 +173,32 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     "golden/pack.py": {
         ("pack: 0 becomes -1 (1)", "return parts[0][1].tobytes()"): _ONE,
     },
+    "golden/quantise.py": {
+        (
+            "255 becomes 256 (1)",
+            "FULL_FIELD = 255",
+        ): "zeros are shifted by more than all of their bits either way",
+        (
+            "Quantiser.wide_magnitudes: 20 becomes 21 (1)",
+            "below = base[:, None] - np.where(x.significand != 0, x.exponent + 63, -(1 << 20))",
+        ): "zeros are as far below every scale either way",
+    },
     "golden/rows.py": {
         (
             "_unreadable: 0 becomes -1 (2)",
             "mode, header = rows[:, 0] & MODE_MASK,"
             ' rows[:, :HEADER_BYTES].copy().view("<u2")[:, 0]',
         ): _ONE,
+    },
+    "golden/scale_factor.py": {
+        (
+            "+ becomes - (1)",
+            "SIGNIFICAND_BITS = 2 * (FP32.fraction_bits + 1)",
+        ): "44 bits have as many parts of 20 as 48",
+        (
+            "ScaleFactor.one: 0 becomes -1 (2)",
+            "return cls(ones, ones * 0, ones == 0)",
+        ): "1 is neither",
     },
     "golden/scaling.py": {
         (
@@ -173,7 +214,11 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         (
             "_pairs: 1 becomes 2 (1)",
             "some = Finite(x.bits.reshape(-1, 1)[unsure], None)",
-        ): "NumPy takes any negative size for the one that follows",
+        ): _ANY_SIZE,
+        (
+            "_merits: 1 becomes 2 (1)",
+            "first, second = np.abs(element.integers).reshape(2, -1)",
+        ): _ANY_SIZE,
         (
             "selects: 1 becomes 2 (2)",
             "most = float((1 << element.integer_bits + 1 + MERIT_FRACTION) - 1)",
@@ -191,6 +236,16 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             'better = np.einsum("ij,ij->i", counts, distance) if exact else'
             " (counts * distance).sum(1)",
         ): _PATH,
+    },
+    "golden/tables.py": {
+        (
+            "63 becomes 64 (1)",
+            "LARGE = np.uint64((1 << 63) - 1)",
+        ): "so large a count is beyond every entry either way",
+        (
+            "ladder: > becomes >= (1)",
+            "up = below or (same and beyond == (sign > 0))",
+        ): "a sign is 1 or -1",
     },
     "golden/terms.py": {
         (
