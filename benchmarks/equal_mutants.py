@@ -38,6 +38,10 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     },
     "golden/decode.py": {
         (
+            "_Rows._add: 1 becomes 2 (1)",
+            "scale, groups = level.scale, max(1, codes.shape[1])",
+        ): "scales of one group are not spread, and shifts have more",
+        (
             "_Rows._exact_in_fp32: condition negated (2)",
             "elif isinstance(scale, Integer):",
         ): "the FP32 scale above an integer one has too many bits alone; with more, " + _PATH,
@@ -205,6 +209,10 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "wide_max: 0 becomes -1 (3)",
             "return magnitudes(largest, np.where(largest != 0, top, 0))",
         ): "the exponent of 0 counts nowhere",
+        (
+            "rounded_sum: 0 becomes -1 (2)",
+            "distance = np.where(small != 0, exponent - other, 0).astype(np.uint64)",
+        ): "0 is shifted, and stays 0",
         (
             "integer_scales: 63 becomes 62 (1)",
             "first = np.clip(below - room, 0, 63).astype(np.uint64)",

@@ -188,3 +188,4 @@ def test_merits_have_just_as_many_bits_as_they_need(name: str, values: int) -> N
     most = (1 << element.integer_bits + 1 + MERIT_FRACTION) - 1
     largest = values * top * (2 * most - (top << MERIT_FRACTION))
     assert largest < 1 << selection_bits(element, values) < 8 * largest
+    assert selection_bits(element, 2 * values) == selection_bits(element, values) + 1
