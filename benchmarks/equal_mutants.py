@@ -178,6 +178,7 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         ("pack: 0 becomes -1 (1)", "return parts[0][1].tobytes()"): _ONE,
     },
     "golden/quantise.py": {
+        ("Quantiser.magnitudes: 1 becomes 0 (4)", "if element.divisor > 1:"): _PATH,
         (
             "255 becomes 256 (1)",
             "FULL_FIELD = 255",
@@ -245,6 +246,16 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             " (counts * distance).sum(1)",
         ): _PATH,
     },
+    "golden/sums.py": {
+        (
+            "_own_term: 0 becomes 1 (2)",
+            "more = max(accumulator.fraction - FP32.fraction_bits, 0)",
+        ): "one bit more of 0 is dropped again",
+        (
+            "with_infinities: <= becomes < (1)",
+            "if highest <= FP32.bias + 1:",
+        ): _PATH,
+    },
     "golden/tables.py": {
         (
             "63 becomes 64 (1)",
@@ -268,6 +279,18 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "products_of_digits: 0 becomes -1 (2)",
             "digits[i + j] = product if i == 0 or j == len(right) - 1 else digits[i + j] + product",
         ): "digits begin as 0, to which a product may be added",
+    },
+    "golden/vectors/decoding.py": {
+        (
+            "decode_by_golden: 0 becomes -1 (2)",
+            "head = int(found.exponents[0]), int(found.modes[0]), found.codes[0].tolist()",
+        ): _ONE,
+    },
+    "golden/vectors/encoding.py": {
+        (
+            "_mode_cases: 32 becomes 33 (1)",
+            "for values in directed.precise_thresholds(KINDS[form], 32, 127):",
+        ): "values come in pairs",
     },
     "proof/aig.py": {
         ("Graph.both: > becomes >= (1)", "if a > b:"): "equal literals are exchanged",

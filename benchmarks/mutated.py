@@ -103,6 +103,7 @@ VECTORS = [
         "lines_that_are_no_cases_are_named",
         "nothing_is_written_where_the_models_differ",
         "bad_arguments_of_the_command",
+        "an_error_that_is_no_fault_of_bytes_is_raised",
         "both_models_give_the_outputs",
     )
 ]
@@ -167,7 +168,12 @@ GOLDEN: Mapping[str, Sequence[str]] = {
     "levels": [*FACTORS, "golden/test_tables.py", *ENCODED, *MODELS],
     "lfsr": ["golden/test_lfsr.py"],
     "metrics": ["golden/test_metrics.py", "golden/test_bound.py"],
-    "modes": ["golden/test_encode.py", "golden/test_pack.py", "golden/test_decode.py"],
+    "modes": [
+        "golden/test_encode.py",
+        "golden/test_blocks.py",
+        "golden/test_pack.py",
+        "golden/test_decode.py",
+    ],
     "nonfinite": ["golden/test_outer.py", "golden/test_encode.py", *BLOCKS],
     "operands": [*DOTS, *SUMS],
     "outer": ["golden/test_outer.py", "golden/test_tiles.py", *BLOCKS, *MODELS],

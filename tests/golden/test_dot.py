@@ -337,3 +337,13 @@ def test_sums_and_exponents_are_arrays_of_integers(wrong):
         message = rf"^{name} must be an array of integers, not {kind}$"
         with pytest.raises(TypeError, match=message):
             accumulate(*arguments)
+
+
+@pytest.mark.parametrize(("name", "nan"), [("mxfp8_e4m3", 255), ("nvfp4", 127)])
+def test_one_nan_among_scales_is_that_of_its_row(name, nan):
+    ones = encode(np.ones((3, 64)), name)
+    scales = ones.scales[-1].copy()
+    scales[1, 0] = nan
+    found = matmul(Blocks(ones.format, (*ones.scales[:-1], scales), ones.codes, ones.shape), ones)
+    assert np.isnan(found[1]).all()
+    assert (found[::2] == 64).all()

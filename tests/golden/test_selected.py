@@ -177,7 +177,7 @@ def test_random_words_round_in_the_element_that_is_selected(name: str) -> None:
     assert (below < above).mean() > 0.5
 
 
-@pytest.mark.parametrize("values", [1, 16, 17])
+@pytest.mark.parametrize("values", [1, 16, 32])
 @pytest.mark.parametrize("name", FORMATS)
 def test_merits_have_just_as_many_bits_as_they_need(name: str, values: int) -> None:
     """The largest difference of merits: values beyond all codes, whose codes are 0 and the
@@ -187,5 +187,4 @@ def test_merits_have_just_as_many_bits_as_they_need(name: str, values: int) -> N
     top = element.largest_integer
     most = (1 << element.integer_bits + 1 + MERIT_FRACTION) - 1
     largest = values * top * (2 * most - (top << MERIT_FRACTION))
-    assert largest < 1 << selection_bits(element, values) < 8 * largest
-    assert selection_bits(element, 2 * values) == selection_bits(element, values) + 1
+    assert largest < 1 << selection_bits(element, values) < 2 * largest

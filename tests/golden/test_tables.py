@@ -148,3 +148,8 @@ def test_a_ladder_has_the_least_value_of_each_entry(
     exact = wide((np.concatenate([bounds, before]) * unit).astype(np.float64))
     codes = wide_table_codes(table, rounding, exact, np.zeros(1, np.int16))
     assert table.integers[codes].tolist() == [*values[1:], *values[:-1]]
+
+
+def test_the_last_bit_of_an_integer_counts() -> None:
+    x = np.array([2**63, 2**63 + 1, 2**62, 0], np.uint64)  # 4 is halfway between 3 and 5
+    assert axs6.encode(x, "table0:1:3:5_e8m0_t4").codes[0].tolist() == [2, 3, 2, 0]
