@@ -323,6 +323,11 @@ def test_high_precision_by_hand():
     assert blocks.codes.tolist() == [[32, 8, 64 + 16, 4, 63, 15, 64, 0]]
 
 
+def test_zeros_of_high_precision_have_no_sign():
+    x = np.array([-0.0, -0.0, 0.999, 0.999] * 2, np.float32)
+    assert encode(x, block=8, mode="high_precision").codes.tolist() == [[0, 0, 63, 15] * 2]
+
+
 def test_auto_takes_what_the_values_ask_for():
     fine_at_even = np.tile(np.array([1 / 63, 0.9], np.float32), 16)
     sparse = np.where(np.arange(32) % 4 == 0, 0, fine_at_even).astype(np.float32)

@@ -7,7 +7,7 @@ import pytest
 
 import axs6
 from axs6.golden.finite import Finite
-from axs6.golden.formats import Selected, block_format
+from axs6.golden.formats import Selected, ValueTable, block_format
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.formats.selected import IF4, RAZER
 from axs6.golden.quantise import Quantiser
@@ -107,6 +107,11 @@ def test_other_selections_are_refused(text: str, message: str) -> None:
 def test_a_selection_needs_two_plain_elements() -> None:
     with pytest.raises(ValueError, match=r"^a selection needs two elements without NaN"):
         Selected(IF4, IF4)  # type: ignore[arg-type]
+    thirds, sevenths = ValueTable((0, 1, 2, 3), 0, 3), ValueTable((0, 1, 2, 7), 0, 7)
+    with pytest.raises(
+        ValueError, match=r"^the divisors of a selection must make 2\^n - 1, not 21"
+    ):
+        Selected(thirds, sevenths)
 
 
 @pytest.mark.parametrize("name", ["if4", "if4_e4m3fn_t16_bfloat16_t32"])

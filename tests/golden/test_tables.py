@@ -98,6 +98,7 @@ def test_zeros_and_padding_have_the_code_of_zero() -> None:
         ((0, -1, -2, None), 1, "a table must have a value above 0"),
         ((0, 1, 2, 0.5), 1, "a value must be an integer from -2147483647 to 2147483647, not 0.5"),
         ((0, 1, 2, float("inf")), 1, "a value must be an integer from -2147483647 to"),
+        ((0, 1, 2, 255), 255, "over must be an integer from 1 to 127, not 255"),
         ((0, 1, 2, 6), 6, r"the divisor of a table must be 2\^n - 1, not 6"),
         ((0, 1, 2, 3), 7, "the largest magnitude of a table must be a multiple of its divisor 7"),
     ],
@@ -148,6 +149,11 @@ def test_a_ladder_has_the_least_value_of_each_entry(
     exact = wide((np.concatenate([bounds, before]) * unit).astype(np.float64))
     codes = wide_table_codes(table, rounding, exact, np.zeros(1, np.int16))
     assert table.integers[codes].tolist() == [*values[1:], *values[:-1]]
+
+
+def test_the_largest_magnitude_may_be_negative() -> None:
+    assert ValueTable((0, -3, 2, 1), 0, 1).largest_code == 1
+    assert ValueTable((0, -3, 2, 3), 0, 1).largest_code == 3
 
 
 def test_the_last_bit_of_an_integer_counts() -> None:
