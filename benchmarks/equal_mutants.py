@@ -8,6 +8,8 @@ _PIECES = "work is cut into other pieces, which give the same"
 _LARGEST = "so large a value has the largest magnitude in both elements"
 _NO_GAIN = "a gain of 1 makes the size count nothing"
 _ONE = "there is one entry, the first and the last"
+_ZERO_FIRST = "a sum of 0 is asked before"
+_ANY_SIZE = "NumPy takes any negative size for the one that follows"
 
 EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     "golden/bits.py": {
@@ -32,9 +34,23 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         (
             "as_exact: 1 becomes 2 (1)",
             "codes = blocks.codes.reshape(-1, blocks.block).tolist()",
-        ): "NumPy takes any negative size for the one that follows",
+        ): _ANY_SIZE,
+    },
+    "golden/check/decode.py": {
+        (
+            "decode_all: 64 becomes 65 (2)",
+            "exponents = np.repeat(np.arange(256, dtype=np.uint8), 64 // size)",
+        ): "65 values make as many blocks",
     },
     "golden/decode.py": {
+        (
+            "_Rows._add: 1 becomes 2 (1)",
+            "scale, groups = level.scale, max(1, codes.shape[1])",
+        ): "scales of one group are not spread, and shifts have more",
+        (
+            "_Rows._exact_in_fp32: condition negated (2)",
+            "elif isinstance(scale, Integer):",
+        ): "the FP32 scale above an integer one has too many bits alone; with more, " + _PATH,
         (
             "_divided: 0 becomes 1 (1)",
             "unsure |= (np.abs(quotients) < SMALLEST_NORMAL) & (quotients != 0)",
@@ -52,6 +68,12 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     "golden/dot.py": {
         ("_tiles: 1 becomes 2 (2)", "columns = max(1, values // rows)"): _PIECES,
         ("15 becomes 16 (1)", "TILE_TERMS: Final = 1 << 15"): _PIECES,
+    },
+    "golden/finite.py": {
+        (
+            "Largest.ratio: << becomes >> (1)",
+            "if self.bits is None or top.numerator >= 1 << 7:",
+        ): _PATH,
     },
     "golden/floats.py": {
         (
@@ -80,7 +102,15 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         (
             "multiply_add: < becomes <= (1)",
             "negative = np.where(total == 0, minus & c_negative, total < 0)",
-        ): "a sum of 0 is asked before",
+        ): _ZERO_FIRST,
+        (
+            "multiply_add: 0 becomes 1 (2)",
+            "negative = np.where(total == 0, minus & c_negative, total < 0)",
+        ): _ZERO_FIRST,
+        (
+            "_over: 63 becomes 62 (1)",
+            "shift = np.minimum(distance, 63).view(np.uint64)",
+        ): "addends have 60 bits",
         (
             "add: 0 becomes -1 (2)",
             "negative = np.where(total == 0, a_negative & b_negative, total < 0)",
@@ -97,6 +127,7 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         ): "numbers have 32 bits",
     },
     "golden/kulisch.py": {
+        ("31 becomes 32 (1)", "PART_BITS = 31"): _PIECES,
         (
             "KulischAccumulator.quotient: 0 becomes 1 (4)",
             "sign = np.where(negative, np.uint32(FP32.sign_bit), np.uint32(0))",
@@ -152,6 +183,17 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
     "golden/pack.py": {
         ("pack: 0 becomes -1 (1)", "return parts[0][1].tobytes()"): _ONE,
     },
+    "golden/quantise.py": {
+        ("Quantiser.magnitudes: 1 becomes 0 (4)", "if element.divisor > 1:"): _PATH,
+        (
+            "255 becomes 256 (1)",
+            "FULL_FIELD = 255",
+        ): "zeros are shifted by more than all of their bits either way",
+        (
+            "Quantiser.wide_magnitudes: 20 becomes 21 (1)",
+            "below = base[:, None] - np.where(x.significand != 0, x.exponent + 63, -(1 << 20))",
+        ): "zeros are as far below every scale either way",
+    },
     "golden/rows.py": {
         (
             "_unreadable: 0 becomes -1 (2)",
@@ -159,11 +201,25 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             ' rows[:, :HEADER_BYTES].copy().view("<u2")[:, 0]',
         ): _ONE,
     },
+    "golden/scale_factor.py": {
+        (
+            "+ becomes - (1)",
+            "SIGNIFICAND_BITS = 2 * (FP32.fraction_bits + 1)",
+        ): "44 bits have as many parts of 20 as 48",
+        (
+            "ScaleFactor.one: 0 becomes -1 (2)",
+            "return cls(ones, ones * 0, ones == 0)",
+        ): "1 is neither",
+    },
     "golden/scaling.py": {
         (
             "wide_max: 0 becomes -1 (3)",
             "return magnitudes(largest, np.where(largest != 0, top, 0))",
         ): "the exponent of 0 counts nowhere",
+        (
+            "rounded_sum: 0 becomes -1 (2)",
+            "distance = np.where(small != 0, exponent - other, 0).astype(np.uint64)",
+        ): "0 is shifted, and stays 0",
         (
             "integer_scales: 63 becomes 62 (1)",
             "first = np.clip(below - room, 0, 63).astype(np.uint64)",
@@ -173,7 +229,11 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
         (
             "_pairs: 1 becomes 2 (1)",
             "some = Finite(x.bits.reshape(-1, 1)[unsure], None)",
-        ): "NumPy takes any negative size for the one that follows",
+        ): _ANY_SIZE,
+        (
+            "_merits: 1 becomes 2 (1)",
+            "first, second = np.abs(element.integers).reshape(2, -1)",
+        ): _ANY_SIZE,
         (
             "selects: 1 becomes 2 (2)",
             "most = float((1 << element.integer_bits + 1 + MERIT_FRACTION) - 1)",
@@ -192,6 +252,26 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             " (counts * distance).sum(1)",
         ): _PATH,
     },
+    "golden/sums.py": {
+        (
+            "_own_term: 0 becomes 1 (2)",
+            "more = max(accumulator.fraction - FP32.fraction_bits, 0)",
+        ): "one bit more of 0 is dropped again",
+        (
+            "with_infinities: <= becomes < (1)",
+            "if highest <= FP32.bias + 1:",
+        ): _PATH,
+    },
+    "golden/tables.py": {
+        (
+            "63 becomes 64 (1)",
+            "LARGE = np.uint64((1 << 63) - 1)",
+        ): "so large a count is beyond every entry either way",
+        (
+            "ladder: > becomes >= (1)",
+            "up = below or (same and beyond == (sign > 0))",
+        ): "a sign is 1 or -1",
+    },
     "golden/terms.py": {
         (
             "OperandTerms.__init__: == becomes != (1)",
@@ -205,6 +285,18 @@ EQUAL: Mapping[str, Mapping[tuple[str, str], str]] = {
             "products_of_digits: 0 becomes -1 (2)",
             "digits[i + j] = product if i == 0 or j == len(right) - 1 else digits[i + j] + product",
         ): "digits begin as 0, to which a product may be added",
+    },
+    "golden/vectors/decoding.py": {
+        (
+            "decode_by_golden: 0 becomes -1 (2)",
+            "head = int(found.exponents[0]), int(found.modes[0]), found.codes[0].tolist()",
+        ): _ONE,
+    },
+    "golden/vectors/encoding.py": {
+        (
+            "_mode_cases: 32 becomes 33 (1)",
+            "for values in directed.precise_thresholds(KINDS[form], 32, 127):",
+        ): "values come in pairs",
     },
     "proof/aig.py": {
         ("Graph.both: > becomes >= (1)", "if a > b:"): "equal literals are exchanged",

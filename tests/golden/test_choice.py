@@ -137,7 +137,13 @@ def by_hand(x, level):
 
 
 @pytest.mark.parametrize("check", [SPECIAL, RANDOM, NONFINITE])
-@pytest.mark.parametrize("name", ["sm5_e5m0_t8_mse", "nvfp4_four-over-six"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("sm5_e5m0_t8_mse", "nvfp4_four-over-six"),
+        "int6_e4m3fn_t4_e4m3fn_t8_bfloat16_t16_mse",  # more scales above than one of the block
+    ],
+)
 def test_every_bit_is_that_of_the_exact_model(name, check):
     rng = np.random.default_rng([2, *name.encode()])
     few = list(islice(CHECKS[check](GOLDEN, CheckedFormat.of(name), rng, 1), 100))
@@ -206,12 +212,17 @@ def test_the_ends_of_the_codes():
 
 @pytest.mark.parametrize("name", ["mxfp4_mse", "msfp12_mse", "sm4d_e8m0_t4_mse", f"{TABLE}_mse"])
 def test_merits_of_values_of_64_bits(name):
-    """Of several blocks whose exponents differ, with values far below and above the elements."""
+    """Of several blocks whose exponents differ, with values far below and above the elements, and
+    such that just reach a whole number of units."""
     fmt, rng = block_format(name), np.random.default_rng(10)
     groups, size, element = 40, int(fmt.levels[0].group), fmt.element
     exponents = rng.integers(-9, 9, (groups, 1)).astype(np.int16)
     apart = rng.integers(-75, 8, (groups, size)) + exponents + element.emax - 63
     significands = rng.integers(1 << 63, 1 << 64, (groups, size), np.uint64)
+    for place in np.argwhere(rng.random((groups, size)) < 0.5):
+        whole = int(rng.integers(1, 64)) << 32
+        whole <<= 64 - (whole // element.divisor).bit_length()
+        significands[tuple(place)] = -(-whole // element.divisor)
     nothing = np.zeros((groups, size), bool)
     x = Wide(nothing, significands, apart, nothing, nothing)
     found = merits(fmt, x, exponents)

@@ -128,6 +128,15 @@ def test_matmul_of_few_rows_at_a_time(how, monkeypatch):
     assert matmul(a, b, how).tobytes() == whole.tobytes()
 
 
+@pytest.mark.parametrize("name", ["int8_float32_t0", "nvfp4"])
+def test_matmul_of_few_rows_under_outer_scales(name, monkeypatch):
+    rng = np.random.default_rng(9)
+    a, b = (encode(rng.standard_normal((rows, 40)), name) for rows in (5, 3))
+    whole = matmul(a, b)
+    monkeypatch.setattr(dot, "TILE_TERMS", 6)
+    assert matmul(a, b).tobytes() == whole.tobytes()
+
+
 @pytest.mark.parametrize("how", ["fp32", "exact"])
 @pytest.mark.parametrize("shape", [(2, 3, 0), (0, 3, 5), (2, 0, 5), (0, 0, 0)])
 def test_empty_matmul(how, shape):
@@ -328,3 +337,13 @@ def test_sums_and_exponents_are_arrays_of_integers(wrong):
         message = rf"^{name} must be an array of integers, not {kind}$"
         with pytest.raises(TypeError, match=message):
             accumulate(*arguments)
+
+
+@pytest.mark.parametrize(("name", "nan"), [("mxfp8_e4m3", 255), ("nvfp4", 127)])
+def test_one_nan_among_scales_is_that_of_its_row(name, nan):
+    ones = encode(np.ones((3, 64)), name)
+    scales = ones.scales[-1].copy()
+    scales[1, 0] = nan
+    found = matmul(Blocks(ones.format, (*ones.scales[:-1], scales), ones.codes, ones.shape), ones)
+    assert np.isnan(found[1]).all()
+    assert (found[::2] == 64).all()

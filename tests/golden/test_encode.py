@@ -323,6 +323,11 @@ def test_high_precision_by_hand():
     assert blocks.codes.tolist() == [[32, 8, 64 + 16, 4, 63, 15, 64, 0]]
 
 
+def test_zeros_of_high_precision_have_no_sign():
+    x = np.array([-0.0, -0.0, 0.999, 0.999] * 2, np.float32)
+    assert encode(x, block=8, mode="high_precision").codes.tolist() == [[0, 0, 63, 15] * 2]
+
+
 def test_auto_takes_what_the_values_ask_for():
     fine_at_even = np.tile(np.array([1 / 63, 0.9], np.float32), 16)
     sparse = np.where(np.arange(32) % 4 == 0, 0, fine_at_even).astype(np.float32)
@@ -390,3 +395,26 @@ def test_bfloat16_without_a_code_is_named_by_its_bits(dtype):
 def test_float64_too_large_is_named():
     with pytest.raises(ValueError, match=r"element \(1,\) is 3\.402823669209385e\+38 \("):
         encode(np.array([1, 2.0**128]))
+
+
+@pytest.mark.parametrize("large", [2.0**128, 1.5 * 2.0**128, np.inf])
+def test_auto_is_dense_where_a_value_saturates(large):
+    """Halfway between codes of six bits, and next to those of seven, but for one value."""
+    x = np.tile([3 / 63, 14 / 15], 16) * 2.0**128
+    assert encode(x, mode="auto").modes.tolist() == [2]
+    x[1] = large
+    assert encode(x, mode="auto", nonfinite="saturate").modes.tolist() == [0]
+
+
+def test_half_a_step_under_every_small_scale():
+    """FP32 values next to scale / 62, subnormal ones among them."""
+    for exponent in range(1, 40):
+        scale = 2.0 ** (exponent - 127)
+        below = np.float32(scale / 62)
+        if float(below) > scale / 62:
+            below = np.nextafter(below, np.float32(0))
+        above = np.nextafter(below, np.float32(1))
+        x = np.array([0.75 * scale, below, above, -below, -above, below / 2, 0, 0], np.float32)
+        blocks = encode(x, block=8)
+        assert blocks.exponents.tolist() == [exponent]
+        assert (blocks.codes[0, 1:] & 31).tolist() == [0, 1, 0, 1, 0, 0, 0]

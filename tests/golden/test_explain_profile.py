@@ -53,7 +53,8 @@ def test_every_profile_is_run_and_explained(profile: str, name: str) -> None:
     back = axs6.decode(found.blocks)
     assert np.abs(back - x).max() < 0.7
     text = explain_profile(fmt, profile)
-    assert len(text) > 6
+    names = list(in_words(fmt, steps))
+    assert [line for line in text if line in names] == names
     assert ("no step differs" in text[-1]) == (steps == DEFINITION)
 
 
@@ -73,11 +74,10 @@ def test_an_example_is_what_encoding_gives(profile: str, name: str) -> None:
     x[1, 0] = example["tensor"]
     first = 1 if abs(example["value"]) == example["block"] else 0
     x[0, 1] *= not first
-    codes = [
-        int(blocks.codes.reshape(x.shape)[0, 0])
-        for blocks in (axs6.encode(x, name), encode_as(x, name, profile).blocks)
-    ]
+    both = axs6.encode(x, name), encode_as(x, name, profile).blocks
+    codes = [int(blocks.codes.reshape(x.shape)[0, 0]) for blocks in both]
     assert tuple(codes) == example["codes"]
+    assert tuple(axs6.decode(x, np.float64)[0, 0] for x in both) == example["values"]
     assert codes[0] != codes[1]
     shown = "\n".join(explain_profile(fmt, profile))
     assert all(f"code {code:#04x}" in shown for code in codes)
@@ -115,3 +115,20 @@ def test_every_field_is_in_the_words() -> None:
     plain = [tuple(in_words(block_format(name), DEFINITION).items()) for name, _ in changes]
     assert all(one != other for one, other in zip(texts, plain, strict=True))
     assert len(set(texts)) == len(texts)
+
+
+def test_the_definition_in_words() -> None:
+    assert list(in_words(block_format("nvfp4"), DEFINITION).values()) == [
+        "as they are",
+        "s = fp32(amax / 2688), held within 2^-126 and the largest FP32 number, 1 for zeros",
+        "b = q = fp32(fp32(amax / 6) / s), held within 2^-6 and 448, to nearest, ties to even",
+        "v = fp32(x * fp32(fp32(1 / s) / b))",
+        "to the nearest element, ties to even, within -6 and 6",
+    ]
+    whole = EncodingSteps(rounding=QuotientRounding(full_range=True))
+    for steps, low in ((DEFINITION, -127), (whole, -128)):
+        words = list(in_words(block_format("int8"), steps).values())[-2:]
+        assert words == [
+            "v = fp32(x * fp32(1 / s))",
+            f"to the nearest element, ties to even, within {low} and 127",
+        ]

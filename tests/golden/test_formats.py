@@ -23,6 +23,7 @@ from axs6.golden.formats import (
     Mode,
     Real,
     Rule,
+    ScaleChoice,
     Shift,
     SignMagnitude,
     Specials,
@@ -386,3 +387,23 @@ def test_scales_of_a_tensor_are_above_those_of_channels():
     assert [str(level.group) for level in fmt.levels] == ["channel", "tensor"]
     with pytest.raises(ValueError, match="groups must grow from level to level, and channel after"):
         BlockFormat(fmt.element, fmt.levels[::-1])
+
+
+def test_a_choice_of_scales_is_one_of_its_names() -> None:
+    plain = block_format("mxfp4")
+    chosen = BlockFormat(plain.element, plain.levels, choice="mse")  # type: ignore[arg-type]
+    assert chosen == block_format("mxfp4_mse")
+    assert chosen.choice is ScaleChoice.MSE
+    with pytest.raises(ValueError, match=r"^choice must be one of max, .*, not 'best'"):
+        BlockFormat(plain.element, plain.levels, choice="best")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "block", "scales"),
+    [("mxfp4", 12, 254), ("mx6", 15 * 2, 254), ("int8_e5m0_t8s4o2", 127 * 2**3, 31)],
+)
+def test_binades(name: str, block: int, scales: int) -> None:
+    """Those of a block, with scales of smaller groups, and what its own scale adds."""
+    inner, whole = block_format(name).binades
+    assert inner == pytest.approx(np.log2(block))
+    assert whole == pytest.approx(np.log2(block) + scales)

@@ -84,6 +84,7 @@ def test_the_scale_is_that_of_an_orthonormal_matrix_or_root_two_of_it() -> None:
     [
         (np.zeros(16), 16, TypeError, "values must be float32, float16 or bfloat16, not float64"),
         (np.zeros(16, np.float32), 4, ValueError, "size must be one of 8, 16, 32, 64, 128, not 4"),
+        (np.zeros(16, np.float32), 0, ValueError, "size must be one of 8, 16, 32, 64, 128, not 0"),
         (
             np.zeros(256, np.float32),
             256,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from axs6.golden import Blocks, matmul
+from axs6.golden import Blocks, encode, matmul
 from axs6.golden.formats import NotANumber
 
 from .test_sums import dot, fp32, row, two
@@ -23,6 +23,12 @@ def test_cdna2_adds_in_pairs():
     assert dot(a, b, "cdna2", E5M2) == fp32(1)
     assert dot(a, b, "cdna1", E5M2) == fp32(1) + 1
     assert dot([0, *a[1:], 1], [0, *b[1:], 1], "cdna2", E5M2) == fp32(1) + 1
+
+
+def test_cdna2_adds_pairs_of_any_number_of_products():
+    """24 products make three sums of eight, of which the last one waits."""
+    one = encode(np.repeat([1, 2, 4], 8)[None], "e4m3fn_e8m0_t8")
+    assert matmul(one, one, "cdna2_bf16,reduction=24").tolist() == [[8 * (1 + 4 + 16)]]
 
 
 def test_cdna2_takes_subnormal_operands_for_zeros():

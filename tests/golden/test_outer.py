@@ -48,6 +48,17 @@ def test_parts_under_the_scales_of_the_whole(name: str, nonfinite: NonFinite, dt
             assert np.array_equal(found.zero_points, whole.zero_points)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_part_is_the_whole(dtype: type) -> None:
+    fmt = block_format("int8_float32_t0")
+    x = np.random.default_rng(2).standard_normal((ROWS, fmt.block)).astype(dtype)
+    channels = Reach.merged([Reach.of(x, fmt, "error")])
+    found = axs6.encode(x, fmt, outer=OuterScales.find(fmt, channels, channels.of_groups(1)))
+    whole = axs6.encode(x, fmt)
+    assert np.array_equal(found.scales[0], whole.scales[0])
+    assert np.array_equal(found.codes, whole.codes)
+
+
 def test_scales_of_something_else_are_refused() -> None:
     fmt = block_format("int8_float32_t0")
     reach = Reach.of(np.ones((2, fmt.block), np.float32), fmt, "error")
@@ -73,3 +84,33 @@ def test_zeros_with_a_zero_point(name: str, scale: float) -> None:
     assert (real_values(level.scale.dtype, np.asarray(blocks.scales[0])) == scale).all()
     assert not np.any(blocks.zero_points)
     assert not blocks.codes.any()
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("uint8_float32_uint8_t8", 51, 204),
+        ("uint8_float32_uint8_t0", 255, 0),
+        ("uint4_float16_uint4_t8", 4, 11),
+        ("uint4_float16_uint4_t8", 0, 15),
+    ],
+)
+def test_codes_reach_from_the_lowest_to_the_highest_value(name: str, low: int, high: int) -> None:
+    x = np.array([[0, high, -low, 1, high - 1, 2 - low, high // 2, 0]], np.float32)
+    x = np.clip(x, -low, high)
+    for power in (1, 2**-7):
+        blocks = axs6.encode(x * power, name)
+        assert blocks.zero_points is not None
+        assert (np.asarray(blocks.zero_points) == low).all()
+        assert (blocks.codes.reshape(-1)[:8] == x[0] + low).all()
+        assert (axs6.decode(blocks) == x * power).all()
+
+
+@pytest.mark.parametrize("name", ["int8_float16_t0_float32", "nf4_float16_t0_float32"])
+def test_a_nan_is_that_of_its_channel_alone(name: str) -> None:
+    x = np.arange(1, 25, dtype=np.float32).reshape(3, 8)
+    wanted = axs6.decode(axs6.encode(x, name))
+    x[1, 2] = np.nan
+    found = axs6.decode(axs6.encode(x, name, nonfinite="propagate"))
+    assert np.isnan(found[1]).all()
+    assert (found[::2] == wanted[::2]).all()

@@ -420,3 +420,10 @@ def test_minus_zero(profile: str, name: str, kept: bool) -> None:
     x[0, 3] = -0.0
     code = int(encode_as(x, name, profile).blocks.codes.ravel()[3])
     assert code == (kept << block_format(name).element.width - 1)
+
+
+@pytest.mark.parametrize(("name", "top"), [("int8", 127.5), ("fp8_e4m3", 448)])
+def test_scales_too_small_for_fp32_are_epsilon(name: str, top: float) -> None:
+    for x, scale in ((0, 2.0**-23), (2.0**-149, 2.0**-23), (top, 1), (2 * top, 2)):
+        found = encode_as(np.full((1, 4), x, np.float32), name, "compressed-tensors")
+        assert found.blocks.scales[0].view(np.float32) == scale

@@ -7,12 +7,12 @@ import pytest
 
 import axs6
 from axs6.golden.finite import Finite
-from axs6.golden.formats import Selected, block_format
+from axs6.golden.formats import Selected, ValueTable, block_format
 from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.formats.selected import IF4, RAZER
 from axs6.golden.quantise import Quantiser
 from axs6.golden.rounding import Rounding
-from axs6.golden.selection import selected_codes, selects
+from axs6.golden.selection import selected_codes, selection_bits, selects
 
 FORMATS = ("if4", "razer", "e2m1fn+table0:1:2:3:4:5:6::::-6:-5:-4:-3:-2:-1_float16_t16")
 
@@ -107,14 +107,20 @@ def test_other_selections_are_refused(text: str, message: str) -> None:
 def test_a_selection_needs_two_plain_elements() -> None:
     with pytest.raises(ValueError, match=r"^a selection needs two elements without NaN"):
         Selected(IF4, IF4)  # type: ignore[arg-type]
+    thirds, sevenths = ValueTable((0, 1, 2, 3), 0, 3), ValueTable((0, 1, 2, 7), 0, 7)
+    with pytest.raises(
+        ValueError, match=r"^the divisors of a selection must make 2\^n - 1, not 21"
+    ):
+        Selected(thirds, sevenths)
 
 
-def test_infinities_become_the_largest_value_of_the_element_that_is_selected() -> None:
+@pytest.mark.parametrize("name", ["if4", "if4_e4m3fn_t16_bfloat16_t32"])
+def test_infinities_become_the_largest_value_of_the_element_that_is_selected(name: str) -> None:
     sevenths = np.float64([0, 1, 2, 3, 4, 5, 6, 7, -7, -5, -3, -1, 3, 5, 7, 1]) / 7
     halves = np.float64([0, 0.5, 1, 1.5, 2, 3, 4, 6, -6, -4, -0.5, -1, -1.5, 0.5, 1.5, 2]) / 6
     x = (np.stack([sevenths, halves]) * 3e38).astype(np.float32)
     x[:, 7], x[:, 8] = np.inf, -np.inf
-    blocks = axs6.encode(x, "if4", nonfinite="saturate")
+    blocks = axs6.encode(x.ravel(), name, nonfinite="saturate")
     assert blocks.codes.reshape(2, 16)[:, [7, 8]].tolist() == [[7, 9], [7, 15]]
 
 
@@ -155,3 +161,35 @@ def test_merits_that_float64_does_not_hold_are_compared_exactly(apart: int) -> N
     first, other = np.array(codes, np.uint16)
     second = selects(element, given, (first << 4 | other)[None])
     assert second.tolist() == [apart > 0]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_random_words_round_in_the_element_that_is_selected(name: str) -> None:
+    """Words of 0 round toward zero; the largest ones up, but for what is next to a code."""
+    x = rows(50)
+    low = axs6.encode(x, name, "toward_zero")
+    words = np.zeros(x.shape, np.uint32)
+    found = axs6.encode(x, name, "stochastic", random=words)
+    assert (found.scales[-1] == low.scales[-1]).all()
+    assert (found.codes == low.codes).all()
+    up = axs6.encode(x, name, "stochastic", random=words + 0xFFFF)
+    assert (up.scales[-1] == low.scales[-1]).all()
+    near, below, above = (
+        np.abs(axs6.decode(y, np.float64)) for y in (axs6.encode(x, name), low, up)
+    )
+    assert (below <= near).all()
+    assert (near <= above).all()
+    assert (below < above).mean() > 0.5
+
+
+@pytest.mark.parametrize("values", [1, 16, 32])
+@pytest.mark.parametrize("name", FORMATS)
+def test_merits_have_just_as_many_bits_as_they_need(name: str, values: int) -> None:
+    """The largest difference of merits: values beyond all codes, whose codes are 0 and the
+    largest one."""
+    element = block_format(name).element
+    assert isinstance(element, Selected)
+    top = element.largest_integer
+    most = (1 << element.integer_bits + 1 + MERIT_FRACTION) - 1
+    largest = values * top * (2 * most - (top << MERIT_FRACTION))
+    assert largest < 1 << selection_bits(element, values) < 2 * largest

@@ -260,6 +260,13 @@ def test_other_accumulators(how):
         assert_as_by_definition(*(random_blocks(name, 2, 140, rng) for _ in range(2)), how)
 
 
+def test_terms_wider_than_an_integer_of_numpy():
+    """Sums of four products of E5M2, of which fewer bits after the point are kept than they have:
+    2^20 beside 1 and 2^-31."""
+    a, b = [two(10), 1, two(-16), 0], [two(10), 1, two(-15), 0]
+    assert dot(a, b, "ampere,term=4,fraction=30", "fp8_e5m2") == fp32(two(20) + 1)
+
+
 @pytest.mark.parametrize("name", COMPOSED)
 def test_other_formats(name):
     rng = np.random.default_rng(len(name))

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import axs6
+from axs6.golden.floats import wide
 from axs6.golden.formats import ValueTable, block_format
 from axs6.golden.formats.table import NF4
+from axs6.golden.rounding import Rounding
+from axs6.golden.tables import ladder, wide_table_codes
 
 TABLES = (
     "nf4q6_e8m0_t8",
@@ -95,6 +98,7 @@ def test_zeros_and_padding_have_the_code_of_zero() -> None:
         ((0, -1, -2, None), 1, "a table must have a value above 0"),
         ((0, 1, 2, 0.5), 1, "a value must be an integer from -2147483647 to 2147483647, not 0.5"),
         ((0, 1, 2, float("inf")), 1, "a value must be an integer from -2147483647 to"),
+        ((0, 1, 2, 255), 255, "over must be an integer from 1 to 127, not 255"),
         ((0, 1, 2, 6), 6, r"the divisor of a table must be 2\^n - 1, not 6"),
         ((0, 1, 2, 3), 7, "the largest magnitude of a table must be a multiple of its divisor 7"),
     ],
@@ -102,3 +106,56 @@ def test_zeros_and_padding_have_the_code_of_zero() -> None:
 def test_other_tables_are_refused(counts: tuple, divisor: int, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
         ValueTable(counts, 0, divisor)
+
+
+def test_a_table_without_negative_values_has_nothing_below_zero_to_draw() -> None:
+    x = np.array([2, -1, -0.5, 0, -4, 3, 1.5, 0.3], np.float32)
+    words = np.full(8, 0xFFFF)
+    found = axs6.encode(x, "table0:1:3:5_e8m0_t8", "stochastic", random=words)
+    assert axs6.decode(found).tolist() == [3, 0, 0, 0, 0, 3, 3, 1]
+
+
+def test_values_beyond_every_count_have_the_largest_code() -> None:
+    name = "table0:1:2147483647:-5_e5m0_t4"
+    x = np.array([1e20, 2.0**20, -1e20, 0], np.float32)
+    for rounding, options in (
+        ("nearest", {}),
+        ("stochastic", {"random": np.full(4, 2**31), "random_bits": 32}),
+    ):
+        blocks = axs6.encode(x, name, rounding, **options)
+        assert blocks.codes[0].tolist() == [2, 1, 3, 0]
+
+
+def test_an_exponent_by_a_subnormal_quotient() -> None:
+    """2^-103 over 2^24 - 1 is rounded to 2^-127, the scale of code 0."""
+    x = np.array([2.0**-103, 0, 0, 0], np.float32)
+    blocks = axs6.encode(x, "table0:1:16777215:-1_e8m0-rceil_t4")
+    assert blocks.exponents.tolist() == [0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rounding", [Rounding.NEAREST, Rounding.TOWARD_ZERO])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_ladder_has_the_least_value_of_each_entry(
+    name: str, rounding: Rounding, dtype: type
+) -> None:
+    table = block_format(name).element
+    assert isinstance(table, ValueTable)
+    values, bounds = ladder(table, rounding, dtype)
+    assert len(values) == len(bounds) + 1
+    assert (np.diff(values) > 0).all()
+    unit = dtype(2.0**table.unit_exponent)
+    before = np.nextafter(bounds, dtype(-np.inf))
+    exact = wide((np.concatenate([bounds, before]) * unit).astype(np.float64))
+    codes = wide_table_codes(table, rounding, exact, np.zeros(1, np.int16))
+    assert table.integers[codes].tolist() == [*values[1:], *values[:-1]]
+
+
+def test_the_largest_magnitude_may_be_negative() -> None:
+    assert ValueTable((0, -3, 2, 1), 0, 1).largest_code == 1
+    assert ValueTable((0, -3, 2, 3), 0, 1).largest_code == 3
+
+
+def test_the_last_bit_of_an_integer_counts() -> None:
+    x = np.array([2**63, 2**63 + 1, 2**62, 0], np.uint64)  # 4 is halfway between 3 and 5
+    assert axs6.encode(x, "table0:1:3:5_e8m0_t4").codes[0].tolist() == [2, 3, 2, 0]

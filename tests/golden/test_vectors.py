@@ -9,6 +9,7 @@ import pytest
 from axs6.golden.check.exact.floats import FP32, FP32_NAN
 from axs6.golden.vectors import SUBJECTS, Subject, Vector, __main__
 from axs6.golden.vectors.__main__ import main
+from axs6.golden.vectors.decoding import unpack_by_golden
 
 FOLDER = Path(__file__).parents[2] / "vectors"
 
@@ -215,3 +216,8 @@ def test_products_are_covered() -> None:
         assert {FP32.infinity, FP32.sign | FP32.infinity, 0} <= results
         assert any(0 < pattern < 1 << 23 for pattern in results)
         assert (FP32_NAN in results) == (how == "fp32")
+
+
+def test_an_error_that_is_no_fault_of_bytes_is_raised() -> None:
+    with pytest.raises(ValueError, match=r"^block must be one of 8, 16, 32, not 33$"):
+        unpack_by_golden(33, 1, 1, bytes(32))

@@ -96,6 +96,29 @@ def test_inverted_operands_count_as_one_minus_themselves() -> None:
     assert form.of[graph.inputs["b[1]"] >> 1] == 6
 
 
+def test_an_inverted_carry_is_that_of_inverted_operands() -> None:
+    """~a + ~b = (a ^ b) + 2 ~(a | b), where the disjunction is a node itself."""
+    graph = Graph(NAMES)
+    a, b = graph.bus("a", 0, 2)
+    neither = graph.both(a ^ 1, b ^ 1)
+    either = graph.both(neither ^ 1, graph.both(b ^ 1, neither) ^ 1)
+    assert not either & 1
+    form = expanded(graph, [graph.unlike(a, b), either ^ 1])
+    assert (form.constant, form.of) == (2, {a >> 1: 3, b >> 1: 3})
+
+
+def test_the_highest_bit_of_a_sum_needs_no_carry() -> None:
+    """A parity of three bits as a disjunction of four products, which have no carry of theirs."""
+    graph = Graph(NAMES)
+    bits = graph.bus("a", 0, 3)
+    products = [
+        graph.all(bit ^ 1 ^ (ones >> k & 1) for k, bit in enumerate(bits))
+        for ones in (0b001, 0b010, 0b100, 0b111)
+    ]
+    form = expanded(graph, [FALSE, graph.any(products)])
+    assert (form.constant, form.of) == (0, {bit >> 1: 2 for bit in bits})
+
+
 def test_a_sum_with_two_bits_swapped_is_not_taken_apart() -> None:
     graph, (first, second, *rest) = added(4)
     form = expanded(graph, [second, first, *rest])
