@@ -238,7 +238,10 @@ CHECKED: Mapping[str, Sequence[str]] = {
         "golden/test_scaled.py",
         "golden/check/test_dot.py::test_a_wrong_block_product_is_caught",
         "golden/check/test_dot.py::test_every_named_accumulator_is_compared",
-        "golden/check/test_dot.py::test_the_model_passes[int4_e8m0_t16s4o2s2o1]",
+        *(
+            f"golden/check/test_dot.py::test_the_model_passes[{name}]"
+            for name in ("int4_e8m0_t16s4o2s2o1", "axs6", "axs6-even", "mx9-rceil", "mx6-ceil")
+        ),
     ],
     "encode": CHECKS,
     "formats": [*FORMAT_CHECKS, *MODELS],
