@@ -14,7 +14,8 @@ Source: docs/formats.md, "Encoding"; docs/format.md for AXS-6.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,14 @@ from axs6.golden.check.subjects import definition_of
 from axs6.golden.formats import BlockFormat, Float
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.hw.core.layouts import Field, scale_names
-from axs6.hw.units.encoder import encoded_format
+from axs6.hw.core.parameters import BEHAVIOUR, STRUCTURE
+from axs6.hw.units.encoder import ENCODER, encoded_format
+from axs6.hw.verilog import generate
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.cases import cases_of, counting, words_of
 from axs6.proof.encoder_rules import EncoderRules, Group
+from axs6.proof.equivalence import compare
+from axs6.proof.netlists import verilog_design
 from axs6.proof.one_value import OneValue, Ranges
 from axs6.proof.steps import NotShownError, Proof, Steps, Subject, show_passed
 
@@ -379,4 +384,34 @@ def encoder_proof(of: Subject) -> Proof:
             f"{settings['mode']} and {settings['rounding']}"
         )
     fmt, dtype = encoded_format(settings), INPUT_DTYPES[settings["dtype"]]
-    return EncoderProof(of.graph, fmt, dtype, settings["rounding"], of.inputs, of.outputs)
+
+    def proof(graph: Graph) -> Proof:
+        return EncoderProof(graph, fmt, dtype, settings["rounding"], of.inputs, of.outputs)
+
+    return BehaviourProof(of, proof) if settings["view"] == BEHAVIOUR else proof(of.graph)
+
+
+class BehaviourProof:
+    """Holds a behaviour view against the definition, or else against a structure view that is.
+
+    Args:
+        of: the design. proof: that of a graph.
+    """
+
+    def __init__(self, of: Subject, proof: Callable[[Graph], Proof]) -> None:
+        self._of, self._proof = of, proof
+
+    def steps(self) -> Steps:
+        """What is to be shown, by name."""
+        own = self._proof(self._of.graph).steps()
+        return {text: partial(self._show, text, step) for text, step in own.items()}
+
+    def _show(self, text: str, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except NotShownError as error:
+            made = generate(ENCODER.name, **{**self._of.settings, "view": STRUCTURE})
+            other = verilog_design(made.verilog, made.module, seconds=self._of.seconds).graph
+            self._proof(other).steps()[text]()
+            if not compare(self._of.graph, other, seconds=self._of.seconds, ways=()).equal:
+                raise error

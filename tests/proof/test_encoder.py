@@ -30,6 +30,7 @@ def outcomes(**parameters: Any) -> set[str]:
     "parameters",
     [
         {"block": 8},
+        {"block": 8, "view": "behaviour"},
         pytest.param({"block": 8, "format": "mx4"}, marks=pytest.mark.slow),
         pytest.param({"block": 8, "format": "mxfp8_e5m2"}, marks=pytest.mark.slow),
         pytest.param({"block": 8, "format": "e3m2fnuz_e8m0_t8"}, marks=pytest.mark.slow),
@@ -89,6 +90,13 @@ def test_another_encoder_is_not_proved(made: dict[str, Any], said: str) -> None:
     unit = UnitProof("encoder", settings | made)
     with pytest.raises(NotShownError, match=said):
         show_blocks(unit, graph_of(settings | made), settings)
+
+
+def test_another_encoder_in_the_behaviour_view_is_not_proved() -> None:
+    settings = {"block": 8, "dtype": "fp16", "view": "behaviour"}
+    made = settings | {"rounding": "toward_zero"}
+    with pytest.raises(NotShownError):
+        show_blocks(UnitProof("encoder", made), graph_of(made), settings)
 
 
 def swapped_shifts(graph: Graph, first: str, second: str) -> dict[str, int]:
