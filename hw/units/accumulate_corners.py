@@ -12,7 +12,7 @@ from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
 from axs6.hw.units.accumulate import levels_of, middle_code, terms_of
 from axs6.hw.units.blocks import special_codes
-from axs6.hw.units.sum_operands import Lane, ProductSums
+from axs6.hw.units.sum_operands import STEP_BITS, Lane, ProductSums
 from axs6.hw.units.unit import Items, Parameters
 from axs6.hw.units.vectors import HARD_DIVISOR, hard_quotients
 
@@ -46,6 +46,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *_cancelling(terms),
         *_every_exponent(terms),
         *_every_total(terms),
+        *_narrow_totals(terms),
         *_special_vectors(terms),
         *_scaled(terms),
     ]
@@ -276,6 +277,33 @@ def _every_total(terms: Terms) -> Iterator[Vector]:
         end = significand.bit_length() - 1 - terms.a.one - terms.b.one
         end -= int(rng.integers(lowest, 2 - output.emin))
         yield [Corner(lanes, end - place) for lanes, place in sums.steps(significand)]
+
+
+DISTANCES = 45
+"""Distances of the exponents of a narrow total and of a sum, up to this."""
+
+
+def _narrow_totals(terms: Terms) -> Iterator[Vector]:
+    """Where few bits are kept, at each exponent: a total and a small sum at every distance above;
+    sums that round up to a power of two, and those of a few ones that a small sum cancels."""
+    output = _output(terms)
+    if output.fraction_bits >= NARROW:
+        return
+    a, b = _element_codes(terms.a), _element_codes(terms.b)
+    one, sums = (a[-1][0], b[-1][0]), ProductSums(terms)
+    ((least, _),) = sums.steps(1)
+    unit = terms.a.one + terms.b.one
+    for exponent in range(output.emin - output.fraction_bits, 4 - output.emin):
+        for gap in range(DISTANCES):
+            for x, y in _signed(one, least[0], terms):
+                yield [Corner([x], -exponent), Corner([y], -exponent - gap)]
+        for width in range(1, STEP_BITS + 1):
+            end = width - 1 - unit - exponent
+            for low in range(width):
+                steps = list(sums.steps((1 << width) - (1 << low)))
+                number = [Corner(lanes, end - place) for lanes, place in steps]
+                yield number
+                yield [*number, Corner(_negated(least[0], terms), end - width)]
 
 
 def _special_vectors(terms: Terms) -> Iterator[Vector]:
