@@ -290,12 +290,11 @@ def _narrow_totals(terms: Terms) -> Iterator[Vector]:
     if output.fraction_bits >= NARROW:
         return
     a, b = _element_codes(terms.a), _element_codes(terms.b)
-    one, sums = (a[-1][0], b[-1][0]), ProductSums(terms)
-    ((least, _),) = sums.steps(1)
+    one, least, sums = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1]), ProductSums(terms)
     unit = terms.a.one + terms.b.one
     for exponent in range(output.emin - output.fraction_bits, 4 - output.emin):
         for gap in range(DISTANCES):
-            for x, y in _signed(one, least[0], terms):
+            for x, y in _signed(one, least, terms):
                 yield [Corner([x], -exponent), Corner([y], -exponent - gap)]
         for width in range(1, STEP_BITS + 1):
             end = width - 1 - unit - exponent
@@ -303,7 +302,7 @@ def _narrow_totals(terms: Terms) -> Iterator[Vector]:
                 steps = list(sums.steps((1 << width) - (1 << low)))
                 number = [Corner(lanes, end - place) for lanes, place in steps]
                 yield number
-                yield [*number, Corner(_negated(least[0], terms), end - width)]
+                yield [*number, Corner(_negated(least, terms), end - width)]
 
 
 def _special_vectors(terms: Terms) -> Iterator[Vector]:

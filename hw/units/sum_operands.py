@@ -122,13 +122,13 @@ class ProductSums:
         self._lanes = sorted(lanes.items(), reverse=True)
         self._most = terms.reduction
         blocked = terms.a.format.blocked
-        self._bits = max(lanes).bit_length() - 1 if blocked else STEP_BITS
+        self._bits = max(1, max(lanes, default=1).bit_length() - 1) if blocked else STEP_BITS
 
     def steps(self, number: int) -> Iterator[tuple[list[Lane], int]]:
         """Lanes of each step, and the place of its bits in the number, the highest bits first.
 
         Of formats without scales, which cannot lower a step, only numbers of `STEP_BITS` bits have
-        this sum. Where lanes are too few, the sum is less.
+        this sum. Where lanes are too few, or no product is small enough, the sum is less.
         """
         places = range((number.bit_length() - 1) // self._bits * self._bits, -1, -self._bits)
         for place in places:

@@ -8,6 +8,7 @@ import pytest
 
 from axs6.golden.formats import FP32
 from axs6.hw.units.accumulate import terms_of
+from axs6.hw.units.accumulate_corners import TOTALS
 from axs6.hw.units.dot import DOT
 from axs6.hw.units.sum_operands import STEP_BITS, ProductSums
 
@@ -41,3 +42,10 @@ def test_numbers_are_one_step_without_scales() -> None:
     terms = terms_of({"format": "fp8_e4m3", "block": 8, "accumulator": "turing"})
     ((_, place),) = ProductSums(terms).steps((1 << STEP_BITS) - 1)
     assert place == 0
+
+
+@pytest.mark.parametrize("format", ["nf4q6", "if4", "mxfp8_e5m2"])
+def test_formats_without_a_product_of_1_have_corners(format: str) -> None:
+    """And so have those whose other products are far above the least one."""
+    given = {"format": format, "block": 8, "accumulator": "turing_to_fp16"}
+    assert len(DOT.corners(DOT.parameters(given))["last"]) > TOTALS
