@@ -2,31 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import FP32, Exponent, Float, Integer, Level, Real
-from axs6.golden.operands import IntegerForm
+from axs6.golden.formats import FP32, Float
 from axs6.golden.terms import Terms
-from axs6.hw.units.accumulate import levels_of, middle_code, terms_of
+from axs6.hw.units.accumulate import terms_of
+from axs6.hw.units.accumulate_steps import (
+    Corner,
+    Vector,
+    element_codes,
+    items_of,
+    negated,
+    signed,
+    zero_code,
+)
 from axs6.hw.units.blocks import special_codes
 from axs6.hw.units.sum_operands import STEP_BITS, Lane, ProductSums
 from axs6.hw.units.unit import Items, Parameters
 from axs6.hw.units.vectors import HARD_DIVISOR, hard_quotients
-
-
-class Corner(NamedTuple):
-    """A step.
-
-    `lanes` are the first ones, or those of the first terms, and the others 0; `below` is how far
-    the scales are below 1, and `apart` how far those of every other group are below the others.
-    """
-
-    lanes: Sequence[Lane]
-    below: int = 0
-    apart: int = 0
 
 
 def accumulated_corners(parameters: Parameters) -> Items:
@@ -38,7 +33,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
     Where scales multiply sums, the sums of two blocks or three, at every distance.
     """
     terms = terms_of(parameters)
-    vectors = [
+    vectors: list[Vector] = [
         *_distant(terms),
         *_beside_ties(terms),
         *_zeros(terms),
@@ -50,45 +45,12 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *_special_vectors(terms),
         *_scaled(terms),
     ]
-    corners = [corner for vector in vectors for corner in vector]
-    items: Items = {"last": np.concatenate([[0] * (len(v) - 1) + [1] for v in vectors])}
-    below, apart = (np.array([x[k] for x in corners]) for k in (1, 2))
-    for side, (name, form) in enumerate((("a", terms.a), ("b", terms.b))):
-        codes = np.full((len(corners), terms.reduction), _zero(form), np.int64)
-        for row, (lanes, *_) in enumerate(corners):
-            spread = terms.lanes if len(lanes) * terms.lanes <= terms.reduction else 1
-            chosen = [lane[side] for lane in lanes[: terms.reduction]]
-            codes[row, : len(chosen) * spread : spread] = chosen
-        items[f"{name}.codes"] = codes
-        for field, level in levels_of(form.format):
-            scales = _lowered(level, below, apart, terms.reduction, side)
-            single = scales.shape[1] == 1 and level.group == form.format.block
-            items[f"{name}.{field}"] = scales[:, 0] if single else scales
-    return items
-
-
-def _lowered(
-    level: Level, below: NDArray[np.int64], apart: NDArray[np.int64], lanes: int, side: int
-) -> NDArray[np.int64]:
-    """Codes of a level this far below 1, half of the distance in each operand."""
-    odd = np.arange(lanes // int(level.group)) % 2
-    total = below[:, None] + apart[:, None] * odd
-    half = total // 2 if side else total - total // 2
-    if isinstance(level.scale, Exponent):
-        codes = middle_code(level) - half
-    elif isinstance(level.scale, Real):
-        codes = middle_code(level) - (half << level.scale.dtype.fraction_bits) + (half & 7)
-    else:
-        codes = middle_code(level) - (half & 1)
-    return np.clip(codes, int(isinstance(level.scale, Integer)), level.scale.largest_code)
-
-
-Vector = list[Corner]
+    return items_of(vectors, terms)
 
 
 def _distant(terms: Terms) -> Iterator[Vector]:
     """Two products at every distance, from their scales, from their elements, and within a step."""
-    a, b = (_element_codes(form) for form in (terms.a, terms.b))
+    a, b = (element_codes(form) for form in (terms.a, terms.b))
     most = (terms.accumulator.fraction or 24) + 6
     for gap in range(most):
         lower = [(x[0], y[0], 0) for x, y in _pairs(a, b, gap)]
@@ -96,10 +58,10 @@ def _distant(terms: Terms) -> Iterator[Vector]:
         if terms.a.format.blocked:
             lower.append((a[-1][0], b[-1][0], gap))
         for code, factor, below in lower:
-            for first, second in _signed((a[-1][0], b[-1][0]), (code, factor), terms):
+            for first, second in signed((a[-1][0], b[-1][0]), (code, factor), terms):
                 yield [Corner([first]), Corner([second], below)]
                 yield [Corner([second], below), Corner([first])]
-                yield [Corner([first]), Corner([second], below), Corner(_negated(first, terms))]
+                yield [Corner([first]), Corner([second], below), Corner(negated(first, terms))]
                 yield [Corner([first, second], 0, below)]
                 yield [Corner([first, second], 3, below), Corner([second, first], below, 3)]
 
@@ -116,16 +78,16 @@ def _beside_ties(terms: Terms) -> Iterator[Vector]:
     terms and accumulator drop bits."""
     if terms.accumulator.sum_fraction is None:
         return
-    a, b = _element_codes(terms.a), _element_codes(terms.b)
+    a, b = element_codes(terms.a), element_codes(terms.b)
     one = (a[-1][-1], b[-1][-1])
     for gap, further in product(TIES, BESIDE):
         found = [(one, (x[-1], y[-1]), gap) for x, y in _pairs(a, b, further)]
         for (x, y), (z, w) in product(_pairs(a, b, gap), _pairs(a, b, gap + further)):
             found.append(((x[-1], y[-1]), (z[-1], w[-1]), 0))
         for half, small, below in found:
-            for first, second in _signed(half, small, terms):
+            for first, second in signed(half, small, terms):
                 yield [Corner([one]), Corner([first, second], below)]
-                yield [Corner(_negated(one, terms)), Corner([first, second], below)]
+                yield [Corner(negated(one, terms)), Corner([first, second], below)]
 
 
 def _pairs(a: list[list[int]], b: list[list[int]], gap: int) -> list[tuple[list[int], list[int]]]:
@@ -136,15 +98,18 @@ def _pairs(a: list[list[int]], b: list[list[int]], gap: int) -> list[tuple[list[
 
 def _zeros(terms: Terms) -> Iterator[Vector]:
     """Zeros of both signs, under scales far above and below those of a number."""
-    a, b = (_element_codes(form) for form in (terms.a, terms.b))
-    one, nothing = (a[-1][0], b[-1][0]), _zero(terms.a)
-    minus = _minus(nothing, terms.a)
-    for zero in [(nothing, _zero(terms.b)), (nothing, b[-1][0]), (minus, b[0][0])]:
+    a, b = (element_codes(form) for form in (terms.a, terms.b))
+    one, nothing = (a[-1][0], b[-1][0]), zero_code(terms.a)
+    for zero in [
+        (nothing, zero_code(terms.b)),
+        (nothing, b[-1][0]),
+        *negated((nothing, b[0][0]), terms),
+    ]:
         for gap in (-40, -9, 0, 9, 40):
             yield [Corner([one]), Corner([zero], gap)]
             yield [Corner([zero], gap)]
             yield [Corner([zero], gap), Corner([one])]
-            yield [Corner([one, zero], gap, 5), Corner(_negated(one, terms), gap)]
+            yield [Corner([one, zero], gap, 5), Corner(negated(one, terms), gap)]
 
 
 OVERFLOWS = range(-3, 47)
@@ -153,16 +118,16 @@ OVERFLOWS = range(-3, 47)
 
 def _ends(terms: Terms) -> Iterator[Vector]:
     """Sums that overflow, underflow or are subnormal."""
-    a, b = (_element_codes(form) for form in (terms.a, terms.b))
+    a, b = (element_codes(form) for form in (terms.a, terms.b))
     one = (a[-1][0], b[-1][0])
     many = [one] * terms.reduction
     for end in (-300, -250, -200, -130, 0, 100, 130, 140, 150, 200, 250, 280, 300):
-        for lanes in (many, [one], _negated(one, terms), [(a[0][0], b[0][0])]):
+        for lanes in (many, [one], negated(one, terms), [(a[0][0], b[0][0])]):
             yield [Corner(lanes, end)] * 3
-            yield [Corner(lanes, end), Corner(_negated(one, terms), end), Corner([one], end - 1)]
+            yield [Corner(lanes, end), Corner(negated(one, terms), end), Corner([one], end - 1)]
     # Of two or three equal sums that are finite, together too large at some of these.
     for end in _overflows(terms):
-        for lanes in (many, [one], _negated(one, terms)):
+        for lanes in (many, [one], negated(one, terms)):
             yield [Corner(lanes, end)] * 2
             yield [Corner(lanes, end), Corner([one], end + 1), Corner([one], end)]
 
@@ -188,13 +153,13 @@ STEPS, GAP = 8192, 16
 def _cancelling(terms: Terms) -> Iterator[Vector]:
     """A total that cancels but for a small product added before, about where it is subnormal; and
     random steps that are nearly equal."""
-    a, b = (_element_codes(form) for form in (terms.a, terms.b))
+    a, b = (element_codes(form) for form in (terms.a, terms.b))
     one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
     lowest = -_output(terms).emin
-    for x, y in _signed(one, least, terms):
+    for x, y in signed(one, least, terms):
         for near, gap in product(CANCELLING, range(_output(terms).fraction_bits + 2)):
             end = near + lowest
-            yield [Corner([x], end), Corner([y], end + gap), Corner(_negated(x, terms), end)]
+            yield [Corner([x], end), Corner([y], end + gap), Corner(negated(x, terms), end)]
     yield from _nearly_equal(terms, a, b)
 
 
@@ -206,7 +171,7 @@ def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Itera
         rng.choice([code for each in x for code in each], (STEPS, terms.reduction)) for x in (a, b)
     ]
     few = np.arange(terms.reduction) >= rng.integers(1, terms.reduction + 1, (STEPS, 1))
-    pool[0][few] = _zero(terms.a)
+    pool[0][few] = zero_code(terms.a)
     factors = [
         form.format.element.integers[x].astype(np.int64)
         for form, x in zip((terms.a, terms.b), pool, strict=True)
@@ -225,7 +190,7 @@ def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Itera
         lanes, others = (
             list(zip(*(x[row].tolist() for x in pool), strict=True)) for row in (first, second)
         )
-        minus = [_negated(lane, terms)[0] for lane in others]
+        minus = [negated(lane, terms)[0] for lane in others]
         yield [Corner(lanes, end + gap), Corner(minus, end)]
 
 
@@ -240,16 +205,16 @@ count."""
 def _every_exponent(terms: Terms) -> Iterator[Vector]:
     """The least product with each exponent, in each place of a subnormal total too, alone and
     before another, a zero and a large one; and products far apart."""
-    a, b = (_element_codes(form) for form in (terms.a, terms.b))
+    a, b = (element_codes(form) for form in (terms.a, terms.b))
     one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
-    nothing = (_zero(terms.a), _zero(terms.b))
+    nothing = (zero_code(terms.a), zero_code(terms.b))
     for end in EXPONENTS:
-        for first in ([least], _negated(least, terms)):
+        for first in ([least], negated(least, terms)):
             yield [Corner(first, end)]
             yield [Corner(first, end), Corner([nothing], end)]
             yield from ([Corner(first, end), Corner([x], end)] for x in (least, one))
     for low, high in product(*FAR):
-        for x, y in _signed(one, least, terms):
+        for x, y in signed(one, least, terms):
             yield [Corner([x], low), Corner([y], high)]
             yield [Corner([y], high), Corner([x], low)]
 
@@ -289,12 +254,12 @@ def _narrow_totals(terms: Terms) -> Iterator[Vector]:
     output = _output(terms)
     if output.fraction_bits >= NARROW:
         return
-    a, b = _element_codes(terms.a), _element_codes(terms.b)
+    a, b = element_codes(terms.a), element_codes(terms.b)
     one, least, sums = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1]), ProductSums(terms)
     unit = terms.a.one + terms.b.one
     for exponent in range(output.emin - output.fraction_bits, 4 - output.emin):
         for gap in range(DISTANCES):
-            for x, y in _signed(one, least, terms):
+            for x, y in signed(one, least, terms):
                 yield [Corner([x], -exponent), Corner([y], -exponent - gap)]
         for width in range(1, STEP_BITS + 1):
             end = width - 1 - unit - exponent
@@ -302,13 +267,13 @@ def _narrow_totals(terms: Terms) -> Iterator[Vector]:
                 steps = list(sums.steps((1 << width) - (1 << low)))
                 number = [Corner(lanes, end - place) for lanes, place in steps]
                 yield number
-                yield [*number, Corner(_negated(least, terms), end - width)]
+                yield [*number, Corner(negated(least, terms), end - width)]
 
 
 def _special_vectors(terms: Terms) -> Iterator[Vector]:
     """NaN and infinities, in one step or in two, and numbers after them."""
-    one = (_element_codes(terms.a)[-1][0], _element_codes(terms.b)[-1][0])
-    nothing = (_zero(terms.a), _zero(terms.b))
+    one = (element_codes(terms.a)[-1][0], element_codes(terms.b)[-1][0])
+    nothing = (zero_code(terms.a), zero_code(terms.b))
     specials = [
         *((int(x), y) for x in special_codes(terms.a.format) for y in (nothing[1], one[1])),
         *((x, int(y)) for y in special_codes(terms.b.format) for x in (nothing[0], one[0])),
@@ -345,13 +310,13 @@ def _scaled(terms: Terms) -> Iterator[Vector]:
     """Sums of whole blocks times their scales, and added, if scales multiply sums."""
     if not terms.accumulator.scaled:
         return
-    a, b = _element_codes(terms.a), _element_codes(terms.b)
-    one, nothing = (a[-1][0], b[-1][0]), (_zero(terms.a), _zero(terms.b))
+    a, b = element_codes(terms.a), element_codes(terms.b)
+    one, nothing = (a[-1][0], b[-1][0]), (zero_code(terms.a), zero_code(terms.b))
 
     def block(lanes: Sequence[Lane], below: int) -> Vector:
         return [Corner(lanes, below)] * (terms.accumulator.promote or 1)
 
-    minus = _negated(one, terms)
+    minus = negated(one, terms)
     for lanes in ([one], [one] * terms.reduction, [(a[0][-1], b[-1][-1])]):
         for gap, other in product(SCALED_GAPS, ([one], minus)):
             yield [*block(lanes, 0), *block(other, gap)]
@@ -362,7 +327,7 @@ def _scaled(terms: Terms) -> Iterator[Vector]:
             yield [*block(lanes, end), *block(minus, end + 1), *block(minus, end)]
             yield [*block(minus, end), *block([nothing], end), *block(lanes, end + 24)]
     # Sums that become -0 times their scales, or in the accumulator.
-    small, least = (_negated((a[0][-1], y), terms) for y in (b[len(b) // 2][0], b[0][-1]))
+    small, least = (negated((a[0][-1], y), terms) for y in (b[len(b) // 2][0], b[0][-1]))
     for end in UNDERFLOWS:
         yield block(small, end)
         yield [*block(small, end), *block(least, end)]
@@ -375,42 +340,3 @@ def _scaled(terms: Terms) -> Iterator[Vector]:
 def _ends_of(codes: NDArray[np.int64]) -> list[int]:
     """The first and the last of some codes."""
     return sorted({*codes[:1].tolist(), *codes[-1:].tolist()})
-
-
-def _element_codes(form: IntegerForm) -> list[list[int]]:
-    """Codes of positive elements by their exponent, the largest of each first."""
-    element = form.format.element
-    special = set(special_codes(form.format).tolist())
-    found: dict[int, list[int]] = {}
-    for code in range(1 << element.width):
-        value = int(element.integers[code])
-        if value > 0 and code not in special:
-            found.setdefault(value.bit_length(), []).append(code)
-    return [codes[::-1] for _, codes in sorted(found.items())]
-
-
-def _zero(form: IntegerForm) -> int:
-    """The code of 0."""
-    return form.format.element.zero_code
-
-
-def _minus(code: int, form: IntegerForm) -> int:
-    """The code of the negative of an element."""
-    element = form.format.element
-    if element.listed:
-        minus = np.flatnonzero(element.integers == -element.integers[code])
-        return int(minus[0]) if minus.size else code
-    if element.signed_zero or element.divisor > 1:
-        return code ^ element.sign_bit
-    return -code % (1 << element.width)
-
-
-def _negated(lane: Lane, terms: Terms) -> list[Lane]:
-    return [(_minus(lane[0], terms.a), lane[1])]
-
-
-def _signed(first: Lane, second: Lane, terms: Terms) -> Iterator[tuple[Lane, Lane]]:
-    """Both signs of both."""
-    for x in (first, *_negated(first, terms)):
-        for y in (second, *_negated(second, terms)):
-            yield x, y

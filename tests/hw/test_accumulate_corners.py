@@ -9,6 +9,7 @@ import pytest
 from axs6.golden.formats import FP32
 from axs6.hw.units.accumulate import terms_of
 from axs6.hw.units.accumulate_corners import TOTALS
+from axs6.hw.units.accumulate_steps import Corner, element_codes, items_of
 from axs6.hw.units.dot import DOT
 from axs6.hw.units.sum_operands import STEP_BITS, ProductSums
 
@@ -49,3 +50,23 @@ def test_formats_without_a_product_of_1_have_corners(format: str) -> None:
     """And so have those whose other products are far above the least one."""
     given = {"format": format, "block": 8, "accumulator": "turing_to_fp16"}
     assert len(DOT.corners(DOT.parameters(given))["last"]) > TOTALS
+
+
+@pytest.mark.parametrize("format", ["axs6", "mx4", "mxfp4"])
+def test_scales_lower_a_step_by_every_distance(format: str) -> None:
+    """Formats with and without shifts behind the exponent."""
+    parameters = DOT.parameters({"format": format, "block": 8, "accumulator": "turing"})
+    terms = terms_of(parameters)
+    lane = (element_codes(terms.a)[-1][0], element_codes(terms.b)[-1][0])
+    items = items_of([[Corner([lane], below)] for below in range(-30, 31)], terms)
+    found = DOT.golden(items, parameters)["value"].astype(np.uint32).view(np.float32)
+    np.testing.assert_array_equal(found[1:], found[:-1] / 2)
+
+
+def test_codes_that_scales_select_are_not_negatives() -> None:
+    """A table whose one value has no negative, but in the other table."""
+    given = {"format": "razer", "block": 8, "accumulator": "turing_to_fp16"}
+    parameters = DOT.parameters(given)
+    items = DOT.corners(parameters)
+    width = terms_of(parameters).a.format.element.width
+    assert items["a.codes"].max() == (1 << width) - 1
