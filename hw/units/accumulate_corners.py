@@ -1,7 +1,7 @@
 """Special cases of dot products with an accumulator."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *_every_exponent(terms),
         *_every_total(terms),
         *_narrow_totals(terms),
+        *_narrow_ties(terms),
         *_special_vectors(terms),
         *_scaled(terms),
     ]
@@ -247,6 +248,10 @@ def _every_total(terms: Terms) -> Iterator[Vector]:
 DISTANCES = 45
 """Distances of the exponents of a narrow total and of a sum, up to this."""
 
+BESIDE_TIES = *range(-4, DISTANCES), 64, 69, 128, 133
+"""How far products are below those of a tie; where distances have more bits, others than the last
+six too."""
+
 
 def _narrow_totals(terms: Terms) -> Iterator[Vector]:
     """Where few bits are kept, at each exponent: a total and a small sum at every distance above;
@@ -268,6 +273,53 @@ def _narrow_totals(terms: Terms) -> Iterator[Vector]:
                 number = [Corner(lanes, end - place) for lanes, place in steps]
                 yield number
                 yield [*number, Corner(negated(least, terms), end - width)]
+
+
+def _narrow_ties(terms: Terms) -> Iterator[Vector]:
+    """Where few bits are kept: sums half way between two totals, beside products at every
+    distance below in the same step, or in the next one."""
+    output = _output(terms)
+    if output.fraction_bits >= NARROW:
+        return
+    a, b = element_codes(terms.a), element_codes(terms.b)
+    one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
+    nothing, block = (zero_code(terms.a), zero_code(terms.b)), int(terms.a.format.block)
+    unit, sums = terms.a.one + terms.b.one, ProductSums(terms)
+    blocks = max(1, terms.reduction // block)
+    for number, place in _ties(terms, block):
+        lanes, end = sums.step(number), -unit - place
+        filled = [*lanes, *[nothing] * (-len(lanes) % block)]
+        for gap, (small, count) in product(BESIDE_TIES, ((one, block), (least, 1))):
+            for x in (small, *negated(small, terms)):
+                others = [x] * count
+                yield [Corner(lanes, end), Corner(others, end + gap)]
+                yield [Corner([*filled, *others], end, gap)]
+                # In any other block of a step, below the tie in the block beside it.
+                empty = [nothing] * block
+                for at in range(2, blocks if count > 1 else 0):
+                    before = [filled if k == (at + 1) % 2 else empty for k in range(at)]
+                    step = [*chain(*before), *others]
+                    yield [Corner(step, end, gap) if at % 2 else Corner(step, end + gap, -gap)]
+
+
+def _ties(terms: Terms, block: int) -> Iterator[tuple[int, int]]:
+    """Whole numbers, and places of their last bits, that are half way between two totals, and near
+    an even one or an odd one: every width of subnormal totals, and some exponents of others.
+
+    They have no zero behind the half, or one, or so many that a block's sum is about the largest.
+    """
+    output = _output(terms)
+    elements = [int(form.format.element.integers.max()) for form in (terms.a, terms.b)]
+    largest = block * elements[0] * elements[1]
+    most, lowest = output.fraction_bits + 2, output.emin - output.fraction_bits - 1
+    places = [(width, lowest) for width in range(2, most + 1)]
+    places += [(most, exponent) for exponent in (1 - most, -output.emin)]
+    for width, place in places:
+        further = largest.bit_length() - width
+        for zeros, left in product((0, 1, further - 1, further), (0, (1 << width - 1) - 2)):
+            number = (1 << width) - 1 - left << max(0, zeros)
+            if zeros >= 0 and number <= largest:
+                yield number, place - zeros
 
 
 def _special_vectors(terms: Terms) -> Iterator[Vector]:

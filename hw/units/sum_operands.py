@@ -132,10 +132,10 @@ class ProductSums:
         """
         places = range((number.bit_length() - 1) // self._bits * self._bits, -1, -self._bits)
         for place in places:
-            yield self._of(number >> place & (1 << self._bits) - 1), place
+            yield self.step(number >> place & (1 << self._bits) - 1), place
 
-    def _of(self, number: int) -> list[Lane]:
-        """The largest products first."""
+    def step(self, number: int) -> list[Lane]:
+        """Lanes of one step, the largest products first."""
         chosen: list[Lane] = []
         for value, lane in self._lanes:
             while value <= number and len(chosen) < self._most:
