@@ -100,8 +100,8 @@ def test_cycles_resets_and_sums_by_hand() -> None:
 
 @WITH_ICARUS
 def test_a_run_reports_what_it_has_met(main: Cli, tmp_path: Path) -> None:
-    # A format and an accumulator with few corners, which Icarus takes longest over.
-    kind = ("--format", "int4", "--accumulator", "paper", "--view", "behaviour", "--block", "8")
+    # A format and a block with few corners, which Icarus takes longest over.
+    kind = ("--format", "int4", "--view", "behaviour", "--block", "4")
     unit = ("regress", "dot", *kind, "--stages", "1", "--simulator", "icarus")
     shown = main(*unit, "--items", "100", "--coverage", "met.json").succeeded()
     groups = json.loads((tmp_path / "met.json").read_text())["dot"]

@@ -24,7 +24,7 @@ from axs6.sim.regress import configurations, junit, read_results, regress
 from axs6.sim.tools import ToolError
 
 FEW_CORNERS = {
-    "dot": {"format": "int4", "accumulator": "paper"},
+    "dot": {"format": "int4", "accumulator": "fp32", "block": 4},
     "encoder": {"format": "mxfp4", "dtype": "bf16"},
 }
 """Parameters of units whose corners Icarus takes long over."""
