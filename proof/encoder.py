@@ -396,15 +396,18 @@ class BehaviourProof:
 
     Args:
         of: the design. proof: that of a graph.
+
+    Raises:
+        ValueError: as `proof`.
     """
 
     def __init__(self, of: Subject, proof: Callable[[Graph], Proof]) -> None:
         self._of, self._proof = of, proof
+        self._own = proof(of.graph)
 
     def steps(self) -> Steps:
         """What is to be shown, by name."""
-        own = self._proof(self._of.graph).steps()
-        return {text: partial(self._show, text, step) for text, step in own.items()}
+        return {text: partial(self._show, text, step) for text, step in self._own.steps().items()}
 
     def _show(self, text: str, step: Callable[[], None]) -> None:
         try:

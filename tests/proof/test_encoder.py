@@ -132,10 +132,12 @@ def test_wrong_shifts_are_not_proved(
     ("parameters", "said"),
     [
         ({"format": "sm4_e4m3fn_t8"}, "is of blocks with an exponent, unlike sm4_e4m3fn_t8"),
+        ({"format": "vsq4", "view": "behaviour"}, "is of blocks with an exponent, unlike int4_"),
         ({"rounding": "stochastic"}, "to nearest or toward zero, not dense and stochastic"),
         ({"mode": "sparse"}, "is of dense blocks, to nearest or toward zero, not sparse and near"),
     ],
 )
 def test_what_is_not_covered_is_named(parameters: dict[str, Any], said: str) -> None:
+    assert said in UnitProof("encoder", {"block": 8, "dtype": "fp16", **parameters}).unspecified
     with pytest.raises(ValueError, match=said):
         outcomes(block=8, dtype="fp16", **parameters)
