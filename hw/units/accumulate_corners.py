@@ -249,8 +249,8 @@ DISTANCES = 45
 """Distances of the exponents of a narrow total and of a sum, up to this."""
 
 BESIDE_TIES = *range(-4, DISTANCES), 64, 69, 128, 133
-"""How far products are below those of a tie; where distances have more bits, others than the last
-six too."""
+"""How far products are below those of a tie: every distance that counts, and some of 7 and 8 bits,
+of which no bit may be lost."""
 
 
 def _narrow_totals(terms: Terms) -> Iterator[Vector]:
@@ -304,7 +304,7 @@ def _narrow_ties(terms: Terms) -> Iterator[Vector]:
 
 def _ties(terms: Terms, block: int) -> Iterator[tuple[int, int]]:
     """Whole numbers, and places of their last bits, that are half way between two totals, and near
-    an even one or an odd one: every width of subnormal totals, and some exponents of others.
+    an even one or an odd one: every width of subnormal totals, and others near 1 and the largest.
 
     They have no zero behind the half, or one, or so many that a block's sum is about the largest.
     """
@@ -313,7 +313,7 @@ def _ties(terms: Terms, block: int) -> Iterator[tuple[int, int]]:
     largest = block * elements[0] * elements[1]
     most, lowest = output.fraction_bits + 2, output.emin - output.fraction_bits - 1
     places = [(width, lowest) for width in range(2, most + 1)]
-    places += [(most, exponent) for exponent in (1 - most, -output.emin)]
+    places += [(most, exponent) for exponent in (1 - most, 2 - most - output.emin)]
     for width, place in places:
         further = largest.bit_length() - width
         for zeros, left in product((0, 1, further - 1, further), (0, (1 << width - 1) - 2)):
