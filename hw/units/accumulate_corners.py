@@ -303,10 +303,11 @@ def _narrow_ties(terms: Terms) -> Iterator[Vector]:
 
 
 def _ties(terms: Terms, block: int) -> Iterator[tuple[int, int]]:
-    """Whole numbers, and places of their last bits, that are half way between two totals, and near
-    an even one or an odd one: every width of subnormal totals, and others near 1 and the largest.
+    """Ties: whole numbers half way between two totals, and the exponent of each one's last bit.
 
-    They have no zero behind the half, or one, or so many that a block's sum is about the largest.
+    Each width of subnormal totals has ties, and so have totals near 1 and near the largest; one
+    rounds to the total below, one to that above. A number comes without trailing zeros, with one,
+    and with about as many as the largest sum of a block has room for.
     """
     output = _output(terms)
     elements = [int(form.format.element.integers.max()) for form in (terms.a, terms.b)]
