@@ -285,7 +285,7 @@ def _narrow_ties(terms: Terms) -> Iterator[Vector]:
     one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
     nothing, block = (zero_code(terms.a), zero_code(terms.b)), int(terms.a.format.block)
     unit, sums = terms.a.one + terms.b.one, ProductSums(terms)
-    blocks = max(1, terms.reduction // block)
+    blocks, empty = terms.reduction // block, [nothing] * block
     for number, place in _ties(terms, block):
         lanes, end = sums.step(number), -unit - place
         filled = [*lanes, *[nothing] * (-len(lanes) % block)]
@@ -293,10 +293,8 @@ def _narrow_ties(terms: Terms) -> Iterator[Vector]:
             for x in (small, *negated(small, terms)):
                 others = [x] * count
                 yield [Corner(lanes, end), Corner(others, end + gap)]
-                yield [Corner([*filled, *others], end, gap)]
-                # In any other block of a step, below the tie in the block beside it.
-                empty = [nothing] * block
-                for at in range(2, blocks if count > 1 else 0):
+                # In each block of a step but the first, below the tie in the block beside it.
+                for at in range(1, max(2, blocks if count > 1 else 0)):
                     before = [filled if k == (at + 1) % 2 else empty for k in range(at)]
                     step = [*chain(*before), *others]
                     yield [Corner(step, end, gap) if at % 2 else Corner(step, end + gap, -gap)]
