@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 from axs6.golden.formats import Mode
@@ -30,19 +31,15 @@ from axs6.sim.words import payload_width
 BEHIND: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "axis_encoder": ("encoder", {}),
     "axis_decoder": ("decoder", {"blocks": "packed"}),
+    "axis_dot": ("dot", {"blocks": "packed"}),
 }
 """The unit behind a bus, and parameters that it has there."""
 
-PORTS = {
-    "s_axis_tvalid": "i_valid",
-    "s_axis_tready": "i_ready",
-    "m_axis_tvalid": "o_valid",
-    "m_axis_tready": "o_ready",
-}
-"""Handshakes of the buses, and what streams call them."""
+SLAVE, MASTER = "s_axis", "m_axis"
+"""Names of buses begin so: of those that give beats to a unit, and of the one that takes them."""
 
-SIDES = {"s_axis": "i", "m_axis": "o"}
-"""The streams in place of the buses."""
+UNCONNECTED = -1
+"""A net that nothing else reads or drives."""
 
 BESIDE = {"last": "tlast", "user": "tuser"}
 """What a beat has beside its data, above them in a payload, and its port."""
@@ -56,7 +53,7 @@ class BusProof(UnitProof):
         question to a solver, and of Yosys.
 
     Raises:
-        ValueError: an argument is refused, or the unit has several buses on a side.
+        ValueError: an argument is refused.
     """
 
     unspecified = ""
@@ -65,25 +62,33 @@ class BusProof(UnitProof):
     same = "each beat is what the unit behind the bus gives, with tlast and tuser of its own"
 
     def __init__(self, unit: str, parameters: Mapping[str, Any], seconds: float = 600) -> None:
-        if unit not in BEHIND:
-            raise ValueError(f"a proof of a bus needs {' or '.join(BEHIND)}, not {unit}")
         self._entry = entry = BUS_UNITS[unit]
         self._settings, self._seconds = entry.parameters(parameters), seconds
         self._flat = {**self._settings, "stages": 0}
         self._alone, self._ends = True, []
         component: Any = entry.build(**self._settings)
-        self.inputs, self.outputs = (_beat(x.tdata) for x in (component.s_axis, component.m_axis))
+        data = {x: fields(getattr(component, x).tdata.shape()) for x in component.signature.members}
+        self._buses = {
+            side: {x: each for x, each in data.items() if x.startswith(name)}
+            for side, name in (("i", SLAVE), ("o", MASTER))
+        }
+        self.inputs, self.outputs = (_beat(x) for x in self._buses.values())
 
     @cached_property
-    def expected(self) -> Graph:
-        """Data and marks of a beat that comes out, as functions of those of one that goes in."""
+    def _behind(self) -> tuple[Graph, list[Field], list[Field]]:
+        """The graph of the unit behind the bus, and fields of its payloads."""
         name, more = BEHIND[self._entry.name]
         own = UNITS[name].defaults
         settings = {x: value for x, value in self._settings.items() if x in own}
         settings |= {**more, "stages": 0}
         made = generate(name, **settings)
-        behind = verilog_design(made.verilog, made.module, seconds=self._seconds).graph
-        inputs, outputs = port_fields(UNITS[name].build(**settings))
+        graph = verilog_design(made.verilog, made.module, seconds=self._seconds).graph
+        return graph, *port_fields(UNITS[name].build(**settings))
+
+    @cached_property
+    def expected(self) -> Graph:
+        """Data and marks of a beat that comes out, as functions of those of one that goes in."""
+        behind, inputs, outputs = self._behind
         graph = Graph(f"i_payload[{k}]" for k in range(payload_width(self.inputs)))
         beat = split([*graph.inputs.values()], self.inputs)
         known = {
@@ -123,47 +128,76 @@ class BusProof(UnitProof):
 
     def _simulated(self, design: Design, items: Mapping[str, Any], stall: Stall | None) -> Any:
         netlist = json.loads(design.netlist)
-        top = netlist["modules"]["top"]
-        ports = top["ports"]
-        top["ports"] = {x: ports[x] for x in ("clk", "rst") if x in ports}
-        for old, new in PORTS.items():
-            top["ports"][new] = ports[old]
-        for bus, side in SIDES.items():
-            bits = [bit for x in ("tdata", *BESIDE.values()) for bit in ports[f"{bus}_{x}"]["bits"]]
-            top["ports"][f"{side}_payload"] = {**ports[f"{bus}_tdata"], "bits": bits}
-        # A vector ends with a field `last`; here each beat has an output.
+        module = netlist["modules"]["top"]
+        self._take_streams(module)
+        # The simulator takes a field `last` for the end of a vector, which nothing else reads.
+        ends = self._vector_ends(items)
+        width = payload_width(self.inputs)
+        last = [Field(x, width, 1, False, ()) for x in ends]
+        module["ports"]["i_payload"]["bits"] += [UNCONNECTED] * len(last)
         inputs, outputs = (
             [replace(x, name=BESIDE.get(x.name, x.name)) for x in each]
             for each in (self.inputs, self.outputs)
         )
-        text = model_source(read_netlist(json.dumps(netlist)), inputs, outputs)
-        model = ComponentModel(Source(text, inputs, outputs), self._entry.name)
+        text = model_source(read_netlist(json.dumps(netlist)), [*inputs, *last], outputs)
+        model = ComponentModel(Source(text, [*inputs, *last], outputs), self._entry.name)
         given = {BESIDE.get(name, name): values for name, values in items.items()}
-        found = model.run(given, stall).outputs
+        found = model.run(given | ends, stall).outputs
         return {x.name: found[BESIDE.get(x.name, x.name)] for x in self.outputs}
+
+    def _vector_ends(self, items: Mapping[str, Any]) -> dict[str, Any]:
+        """Where vectors end, as `last`; nothing, as each beat has an output."""
+        return {}
+
+    def _take_streams(self, module: dict[str, Any]) -> None:
+        """Give a module of Yosys JSON the ports of streams in place of those of buses."""
+        ports = module["ports"]
+        module["ports"] = {x: ports[x] for x in ("clk", "rst") if x in ports}
+        for old, new in self._names.items():
+            (bus, bit), (stream, place) = (x[:-1].split("[") for x in (old, new))
+            port = {"direction": ports[bus]["direction"], "bits": []}
+            bits = module["ports"].setdefault(stream, port)["bits"]
+            if len(bits) == int(place):  # `valid` and `ready` are those of the first bus
+                bits.append(ports[bus]["bits"][int(bit)])
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Names of the bits of buses, each with that of a stream in its place."""
+        names: dict[str, str] = {}
+        for side, buses in self._buses.items():
+            places = count()
+            for bus, data in buses.items():
+                names |= {f"{bus}_t{x}[0]": f"{side}_{x}[0]" for x in ("valid", "ready")}
+                bits = [f"tdata[{k}]" for k in range(payload_width(data))]
+                bits += [f"{port}[0]" for port in BESIDE.values()]
+                names |= {f"{bus}_{x}": f"{side}_payload[{next(places)}]" for x in bits}
+        return names
 
     def _as_stream(self, graph: Graph) -> Graph:
         """The graph with the ports of streams in place of those of buses."""
-        names = {f"{old}[0]": f"{new}[0]" for old, new in PORTS.items()}
-        for (bus, side), beat in zip(SIDES.items(), (self.inputs, self.outputs), strict=True):
-            width = payload_width(beat) - len(BESIDE)
-            names |= {f"{bus}_tdata[{k}]": f"{side}_payload[{k}]" for k in range(width)}
-            for k, x in enumerate(BESIDE.values()):
-                names[f"{bus}_{x}[0]"] = f"{side}_payload[{width + k}]"
         # Registers may be named as ports are, of buses or of streams.
         registers = {x.removeprefix(NEXT) for x in graph.outputs if x.startswith(NEXT)}
-        names |= {NEXT + x: f"{NEXT}register {x}" for x in registers}
+        names = self._names | {NEXT + x: f"{NEXT}register {x}" for x in registers}
         found = graph.with_outputs({names.get(x, x): bit for x, bit in graph.outputs.items()})
         names |= {x: f"register {x}" for x in registers}
         found.inputs = {names.get(x, x): bit for x, bit in graph.inputs.items()}
         return found
 
 
-def _beat(tdata: Any) -> list[Field]:
-    """Fields of a beat: those of its data, then `last` and `user`."""
-    found = fields(tdata.shape())
-    width = payload_width(found)
-    return [*found, *(Field(x, width + k, 1, False, ()) for k, x in enumerate(BESIDE))]
+def _beat(buses: Mapping[str, Sequence[Field]]) -> list[Field]:
+    """Fields of the beats of buses: those of the data of each one, then `last` and `user`.
+
+    Of several buses they are named after each one, as "a.last" for `s_axis_a`.
+    """
+    found: list[Field] = []
+    start = 0
+    for bus, data in buses.items():
+        width = payload_width(data)
+        beat = [*data, *(Field(x, width + k, 1, False, ()) for k, x in enumerate(BESIDE))]
+        of = f"{bus.removeprefix(f'{SLAVE}_')}." if len(buses) > 1 else ""
+        found += [replace(x, name=of + x.name, offset=start + x.offset) for x in beat]
+        start += payload_width(beat)
+    return found
 
 
 def _packed(found: Mapping[str, Sequence[int]], beat: Sequence[Field]) -> list[int]:

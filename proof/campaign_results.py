@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from axs6.hw.registry import ALL_UNITS, UNITS
-from axs6.proof.buses import BEHIND, BusProof
+from axs6.proof.buses import BEHIND
 from axs6.proof.campaign import Check, Kind
 from axs6.proof.components import COMPONENTS
 from axs6.proof.prove import Outcome
 from axs6.proof.specifications import SPECIFICATIONS, specification_of
+from axs6.proof.vector_buses import proof_of_bus
 from axs6.proof.verdicts import Verdict
 from axs6.sim.cache import cache_folder, check_cache, sources
 from axs6.sim.designs import design_digest
@@ -145,7 +146,7 @@ def _code_of(check: Check) -> str:
         return common + code_digest((own,), (*packages, "axs6.hw"), _TABLES)
     modules = [_START[check.kind]]
     if check.unit in BEHIND:
-        modules.append(BusProof.__module__)
+        modules.append(proof_of_bus(check.unit).__module__)
     elif check.unit in SPECIFICATIONS:
         # A mutant for which the proof of the unit holds is equal, where a solver takes too long;
         # one of sums over vectors is held to the unit alone, whatever adds them.

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 
 from axs6.hw.registry import BUS_UNITS
-from axs6.proof.buses import BusProof
 from axs6.proof.cores import Statement
 from axs6.proof.division import division
 from axs6.proof.fp32 import addition, conversion, multiplication
@@ -19,6 +18,7 @@ from axs6.proof.terms_align import alignment
 from axs6.proof.terms_join import joined_sum
 from axs6.proof.terms_multiply import terms
 from axs6.proof.terms_round import rounded_sum
+from axs6.proof.vector_buses import proof_of_bus
 
 COMPONENTS: Mapping[str, Callable[..., Mapping[str, Statement]]] = {
     "fp32_add": addition,
@@ -89,7 +89,8 @@ def proof_of(
     """The proof of a unit or a component; arguments and errors are those of the three."""
     if name in COMPONENTS:
         return ComponentProof(name, parameters, seconds)
-    return (BusProof if name in BUS_UNITS else UnitProof)(name, parameters, seconds)
+    make = proof_of_bus(name) if name in BUS_UNITS else UnitProof
+    return make(name, parameters, seconds)
 
 
 def _claim(text: str, statement: Statement) -> Claim:

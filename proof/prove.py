@@ -204,7 +204,7 @@ class UnitProof:
 
     def _equal(self, name: str, design: Design) -> Iterator[Claim]:
         if not self._alone:
-            yield from self._equal_vectors(name, design)
+            yield from self._equal_vectors(name, design, self._reference.graph)
             return
         if not self._settings.get("stages"):
             yield self._same_function(name, design, design.graph, self._reference.graph)
@@ -220,14 +220,17 @@ class UnitProof:
         yield self._same_function(name, design, function, wanted.with_outputs(payload))
         yield from self._queue(name, design, unit)
 
-    def _equal_vectors(self, name: str, design: Design) -> Iterator[Claim]:
-        start, text = time.perf_counter(), "totals and results are those of the RTL"
-        if self._settings.get("stages"):
-            text += " without registers"
+    @property
+    def _same_totals(self) -> str:
+        """What is claimed of a design that adds up vectors."""
+        registers = " without registers" if self._settings.get("stages") else ""
+        return f"totals and results are those of the RTL{registers}"
+
+    def _equal_vectors(self, name: str, design: Design, wanted: Graph) -> Iterator[Claim]:
+        start, text = time.perf_counter(), self._same_totals
         try:
             unit, flat = (
-                VectorUnit(graph, self._ends, self._seconds)
-                for graph in (design.graph, self._reference.graph)
+                VectorUnit(graph, self._ends, self._seconds) for graph in (design.graph, wanted)
             )
             one, other = unit.function(), flat.function()
             if len(one.outputs) != len(other.outputs):

@@ -86,13 +86,19 @@ class VectorUnit(PipelinedUnit):
     def _find_beginning(self) -> tuple[int, int]:
         """Whether the next item begins a vector, and whether one is added in this cycle."""
         graph, found = self._graph, []
-        marks = {bit >> 1 for bit in self._ends}
-        marks |= {node for node, after in self._control.items() if after is None}
+        marks = [set(self._ends)]
+        marks += [{2 * node} for node, after in self._control.items() if after is None]
         for node, after in self._control.items():
             if after is None:
                 continue
-            for mark in graph.leaves([self._next[node]]) & marks:
-                one, zero = (graph.cofactor([self._next[node]], {2 * mark: x})[0] for x in (1, 0))
+            leaves = graph.leaves([self._next[node]])
+            for mark in marks:
+                if not leaves & {bit >> 1 for bit in mark}:
+                    continue
+                one, zero = (
+                    graph.cofactor([self._next[node]], dict.fromkeys(mark, x))[0]
+                    for x in (TRUE, FALSE)
+                )
                 adds = graph.unlike(one, zero)
                 changes = graph.both(adds ^ 1, graph.unlike(self._next[node], 2 * node))
                 if never(graph, changes, self._seconds):
