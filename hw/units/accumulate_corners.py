@@ -1,12 +1,12 @@
 """Special cases of dot products with an accumulator."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import FP32, Float
+from axs6.golden.formats import FP32
 from axs6.golden.terms import Terms
 from axs6.hw.units.accumulate import terms_of
 from axs6.hw.units.accumulate_steps import (
@@ -14,11 +14,14 @@ from axs6.hw.units.accumulate_steps import (
     Vector,
     element_codes,
     items_of,
+    minus,
     negated,
+    output_of,
     signed,
     zero_code,
 )
 from axs6.hw.units.blocks import special_codes
+from axs6.hw.units.narrow_corners import NARROW, narrow_corners
 from axs6.hw.units.sum_operands import STEP_BITS, Lane, ProductSums
 from axs6.hw.units.unit import Items, Parameters
 from axs6.hw.units.vectors import HARD_DIVISOR, hard_quotients
@@ -36,13 +39,13 @@ def accumulated_corners(parameters: Parameters) -> Items:
     vectors: list[Vector] = [
         *_distant(terms),
         *_beside_ties(terms),
+        *carried_ties(terms),
         *_zeros(terms),
         *_ends(terms),
         *_cancelling(terms),
         *_every_exponent(terms),
         *_every_total(terms),
-        *_narrow_totals(terms),
-        *_narrow_ties(terms),
+        *narrow_corners(terms),
         *_special_vectors(terms),
         *_scaled(terms),
     ]
@@ -91,6 +94,20 @@ def _beside_ties(terms: Terms) -> Iterator[Vector]:
                 yield [Corner(negated(one, terms)), Corner([first, second], below)]
 
 
+def carried_ties(terms: Terms) -> Iterator[Vector]:
+    """Where sums of terms and accumulator are exact: a total of ones, and a step that carries it
+    to half a last place above a power of two, and a little further."""
+    accumulator = terms.accumulator
+    if not accumulator.fused or accumulator.fraction is not None:
+        return
+    sums = ProductSums(terms)
+    ones = [*sums.steps((2 << output_of(terms).fraction_bits) - 1)]
+    for further in range(1, STEP_BITS - 1):
+        steps = [*ones, (sums.step((2 << further) + 1), -further)]
+        yield [Corner(lanes, -place) for lanes, place in steps]
+        yield [Corner(minus(lanes, terms), -place) for lanes, place in steps]
+
+
 def _pairs(a: list[list[int]], b: list[list[int]], gap: int) -> list[tuple[list[int], list[int]]]:
     """Codes of elements whose exponents add up to this far below the largest, if there are any."""
     down = min(gap, len(a) - 1)
@@ -135,13 +152,8 @@ def _ends(terms: Terms) -> Iterator[Vector]:
 
 def _overflows(terms: Terms) -> list[int]:
     """How far scales are below 1 where sums of a step are too large for the accumulator."""
-    largest = _output(terms).largest.numerator.bit_length() - 1
+    largest = output_of(terms).largest.numerator.bit_length() - 1
     return [x - largest for x in OVERFLOWS]
-
-
-def _output(terms: Terms) -> Float:
-    """The dtype of totals; FP32 for one integer that becomes it."""
-    return terms.accumulator.output or FP32
 
 
 CANCELLING = range(-12, 26)
@@ -156,9 +168,9 @@ def _cancelling(terms: Terms) -> Iterator[Vector]:
     random steps that are nearly equal."""
     a, b = (element_codes(form) for form in (terms.a, terms.b))
     one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
-    lowest = -_output(terms).emin
+    lowest = -output_of(terms).emin
     for x, y in signed(one, least, terms):
-        for near, gap in product(CANCELLING, range(_output(terms).fraction_bits + 2)):
+        for near, gap in product(CANCELLING, range(output_of(terms).fraction_bits + 2)):
             end = near + lowest
             yield [Corner([x], end), Corner([y], end + gap), Corner(negated(x, terms), end)]
     yield from _nearly_equal(terms, a, b)
@@ -167,7 +179,7 @@ def _cancelling(terms: Terms) -> Iterator[Vector]:
 def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Iterator[Vector]:
     """A step, and one of opposite sign under a larger scale, which is often a small sum. They are
     nearly equal, or a power of two is left."""
-    rng, lowest = np.random.default_rng(10), -_output(terms).emin
+    rng, lowest = np.random.default_rng(10), -output_of(terms).emin
     pool = [
         rng.choice([code for each in x for code in each], (STEPS, terms.reduction)) for x in (a, b)
     ]
@@ -191,8 +203,7 @@ def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Itera
         lanes, others = (
             list(zip(*(x[row].tolist() for x in pool), strict=True)) for row in (first, second)
         )
-        minus = [negated(lane, terms)[0] for lane in others]
-        yield [Corner(lanes, end + gap), Corner(minus, end)]
+        yield [Corner(lanes, end + gap), Corner(minus(others, terms), end)]
 
 
 EXPONENTS = range(-150, 180)
@@ -220,8 +231,8 @@ def _every_exponent(terms: Terms) -> Iterator[Vector]:
             yield [Corner([y], high), Corner([x], low)]
 
 
-NARROW, TOTALS = 14, 1 << 13
-"""Bits of significands up to which all are totals, and how many totals there are at least."""
+TOTALS = 1 << 13
+"""How many totals there are at least."""
 
 
 def _every_total(terms: Terms) -> Iterator[Vector]:
@@ -230,7 +241,7 @@ def _every_total(terms: Terms) -> Iterator[Vector]:
 
     A step adds some bits of the significand, the highest first, where scales can lower the next.
     """
-    rng, output = np.random.default_rng(15), _output(terms)
+    rng, output = np.random.default_rng(15), output_of(terms)
     width = min(output.fraction_bits, terms.accumulator.fraction or FP32.fraction_bits) + 1
     if width <= NARROW:
         chosen = np.resize(np.arange(1 << width - 1, 1 << width), TOTALS).tolist()
@@ -243,82 +254,6 @@ def _every_total(terms: Terms) -> Iterator[Vector]:
         end = significand.bit_length() - 1 - terms.a.one - terms.b.one
         end -= int(rng.integers(lowest, 2 - output.emin))
         yield [Corner(lanes, end - place) for lanes, place in sums.steps(significand)]
-
-
-DISTANCES = 45
-"""Distances of the exponents of a narrow total and of a sum, up to this."""
-
-BESIDE_TIES = *range(-4, DISTANCES), 64, 69, 128, 133
-"""How far products are below those of a tie: every distance that counts, and some of 7 and 8 bits,
-of which no bit may be lost."""
-
-
-def _narrow_totals(terms: Terms) -> Iterator[Vector]:
-    """Where few bits are kept, at each exponent: a total and a small sum at every distance above;
-    sums that round up to a power of two, and those of a few ones that a small sum cancels."""
-    output = _output(terms)
-    if output.fraction_bits >= NARROW:
-        return
-    a, b = element_codes(terms.a), element_codes(terms.b)
-    one, least, sums = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1]), ProductSums(terms)
-    unit = terms.a.one + terms.b.one
-    for exponent in range(output.emin - output.fraction_bits, 4 - output.emin):
-        for gap in range(DISTANCES):
-            for x, y in signed(one, least, terms):
-                yield [Corner([x], -exponent), Corner([y], -exponent - gap)]
-        for width in range(1, STEP_BITS + 1):
-            end = width - 1 - unit - exponent
-            for low in range(width):
-                steps = list(sums.steps((1 << width) - (1 << low)))
-                number = [Corner(lanes, end - place) for lanes, place in steps]
-                yield number
-                yield [*number, Corner(negated(least, terms), end - width)]
-
-
-def _narrow_ties(terms: Terms) -> Iterator[Vector]:
-    """Where few bits are kept: sums half way between two totals, beside products at every
-    distance below in the same step, or in the next one."""
-    output = _output(terms)
-    if output.fraction_bits >= NARROW:
-        return
-    a, b = element_codes(terms.a), element_codes(terms.b)
-    one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
-    nothing, block = (zero_code(terms.a), zero_code(terms.b)), int(terms.a.format.block)
-    unit, sums = terms.a.one + terms.b.one, ProductSums(terms)
-    blocks, empty = terms.reduction // block, [nothing] * block
-    for number, place in _ties(terms, block):
-        lanes, end = sums.step(number), -unit - place
-        filled = [*lanes, *[nothing] * (-len(lanes) % block)]
-        for gap, (small, count) in product(BESIDE_TIES, ((one, block), (least, 1))):
-            for x in (small, *negated(small, terms)):
-                others = [x] * count
-                yield [Corner(lanes, end), Corner(others, end + gap)]
-                # In each block of a step but the first, below the tie in the block beside it.
-                for at in range(1, max(2, blocks if count > 1 else 0)):
-                    before = [filled if k == (at + 1) % 2 else empty for k in range(at)]
-                    step = [*chain(*before), *others]
-                    yield [Corner(step, end, gap) if at % 2 else Corner(step, end + gap, -gap)]
-
-
-def _ties(terms: Terms, block: int) -> Iterator[tuple[int, int]]:
-    """Ties: whole numbers half way between two totals, and the exponent of each one's last bit.
-
-    Each width of subnormal totals has ties, and so have totals near 1 and near the largest; one
-    rounds to the total below, one to that above. A number comes without trailing zeros, with one,
-    and with about as many as the largest sum of a block has room for.
-    """
-    output = _output(terms)
-    elements = [int(form.format.element.integers.max()) for form in (terms.a, terms.b)]
-    largest = block * elements[0] * elements[1]
-    most, lowest = output.fraction_bits + 2, output.emin - output.fraction_bits - 1
-    places = [(width, lowest) for width in range(2, most + 1)]
-    places += [(most, exponent) for exponent in (1 - most, 2 - most - output.emin)]
-    for width, place in places:
-        further = largest.bit_length() - width
-        for zeros, left in product((0, 1, further - 1, further), (0, (1 << width - 1) - 2)):
-            number = (1 << width) - 1 - left << max(0, zeros)
-            if zeros >= 0 and number <= largest:
-                yield number, place - zeros
 
 
 def _special_vectors(terms: Terms) -> Iterator[Vector]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from axs6.golden.formats import Exponent, Integer, Real, Shift
+from axs6.golden.formats import FP32, Exponent, Float, Integer, Real, Shift
 from axs6.golden.operands import IntegerForm
 from axs6.golden.terms import Terms
 from axs6.hw.units.accumulate import levels_of, middle_code
@@ -118,8 +118,18 @@ def negated(lane: Lane, terms: Terms) -> list[Lane]:
     return [(_minus(lane[0], terms.a), lane[1])]
 
 
+def minus(lanes: Sequence[Lane], terms: Terms) -> list[Lane]:
+    """Lanes with the negatives of their products."""
+    return [negated(lane, terms)[0] for lane in lanes]
+
+
 def signed(first: Lane, second: Lane, terms: Terms) -> Iterator[tuple[Lane, Lane]]:
     """Both signs of both."""
     for x in (first, *negated(first, terms)):
         for y in (second, *negated(second, terms)):
             yield x, y
+
+
+def output_of(terms: Terms) -> Float:
+    """The dtype of totals; FP32 for one integer that becomes it."""
+    return terms.accumulator.output or FP32

@@ -8,9 +8,10 @@ import pytest
 
 from axs6.golden.formats import FP32
 from axs6.hw.units.accumulate import terms_of
-from axs6.hw.units.accumulate_corners import TOTALS
+from axs6.hw.units.accumulate_corners import TOTALS, carried_ties
 from axs6.hw.units.accumulate_steps import Corner, element_codes, items_of
 from axs6.hw.units.dot import DOT
+from axs6.hw.units.narrow_corners import DISTANCES, FEW, cancelled
 from axs6.hw.units.sum_operands import STEP_BITS, ProductSums
 
 
@@ -70,3 +71,28 @@ def test_codes_that_scales_select_are_not_negatives() -> None:
     items = DOT.corners(parameters)
     width = terms_of(parameters).a.format.element.width
     assert items["a.codes"].max() == (1 << width) - 1
+
+
+def test_a_carry_to_just_above_a_tie_rounds_up() -> None:
+    """2^24 + 1 and a bit more is the number above 2^24."""
+    parameters = DOT.parameters({"format": "mxint8", "block": 8, "accumulator": "cdna1"})
+    terms = terms_of(parameters)
+    found = DOT.golden(items_of([*carried_ties(terms)], terms), parameters)["value"]
+    assert len(found) == 2 * (STEP_BITS - 2)
+    assert set((found & 0x7FFFFF).tolist()) == {1}
+    assert set((found >> 31).tolist()) == {0, 1}
+
+
+def test_a_few_bits_are_left_where_blocks_cancel() -> None:
+    parameters = DOT.parameters(
+        {"format": "mxint8", "block": 8, "accumulator": "blackwell_to_fp16"}
+    )
+    terms = terms_of(parameters)
+    vectors = [*cancelled(terms)]
+    found = DOT.golden(items_of(vectors, terms), parameters)["value"].astype(np.uint32)
+    totals = found.view(np.float32).reshape(-1, DISTANCES, 4)
+    least = np.array([np.abs(each[each != 0]).min() for each in totals])
+    assert len(least) == (1 << FEW) - 1
+    # Totals of 1 in the last place that is kept, beside products at any distance above.
+    assert set(least.tolist()) == {least[0]}
+    assert np.sign(totals).min() == -1
