@@ -59,6 +59,7 @@ def terms(
     meaning = StepMeaning(format, block, accumulator, view)
     core = Core([MakeTerms(meaning.align.plan, view)], seconds)
     claims = TermProducts(meaning, core, seconds)
+    claims.check_scales()
     products = SpecialProducts(meaning, core, seconds)
     found: dict[str, Statement] = {}
     if meaning.size == 1:
@@ -95,6 +96,18 @@ class TermProducts(TermPlaces):
             raise ValueError(
                 f"a proof tries all codes and scales of a term, of at most {TRIED} bits, and those "
                 f"of {self.meaning.format} have {bits}"
+            )
+
+    def check_scales(self) -> None:
+        """Refuse scales of whose exponent fields not all values can be tried."""
+        widths = [
+            self.words.inputs[name].width - (isinstance(level, exact.Real) and level.signed)
+            for level, name in self._exponents(0)
+        ]
+        if sum(widths) > TRIED:
+            raise ValueError(
+                f"a proof tries all scales with exponents, of at most {TRIED} bits, and those of "
+                f"{self.meaning.format} have {sum(widths)}"
             )
 
     def show_products(self) -> None:
@@ -315,8 +328,6 @@ class TermProducts(TermPlaces):
                 raise NotShownError(f"an exponent depends on {len(others)} other bits")
             if not bits:
                 continue
-            if len(bits) > TRIED:
-                raise NotShownError(f"scales of {len(bits)} bits are too many to try all")
             fields, valid = np.zeros(1, np.int64), np.ones(1, np.bool_)
             for level, name in names:
                 codes = range(1 << len(self.bits([name])))

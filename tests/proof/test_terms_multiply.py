@@ -100,3 +100,5 @@ def test_scales_that_are_not_covered_are_refused() -> None:
         ComponentProof("terms_multiply", {"accumulator": "hopper", "format": "hif4"})
     with pytest.raises(ValueError, match="at most 24 bits"):
         ComponentProof("terms_multiply", {"accumulator": "volta", "format": "fp8_block"})
+    with pytest.raises(ValueError, match="all scales with exponents, of at most 24 bits"):
+        ComponentProof("terms_multiply", {"accumulator": "hopper", "format": "nf4q6"})
