@@ -39,7 +39,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
     vectors: list[Vector] = [
         *_distant(terms),
         *_beside_ties(terms),
-        *carried_ties(terms),
+        *exact_ties(terms),
         *_zeros(terms),
         *_ends(terms),
         *_cancelling(terms),
@@ -94,18 +94,30 @@ def _beside_ties(terms: Terms) -> Iterator[Vector]:
                 yield [Corner(negated(one, terms)), Corner([first, second], below)]
 
 
-def carried_ties(terms: Terms) -> Iterator[Vector]:
-    """Where sums of terms and accumulator are exact: a total of ones, and a step that carries it
-    to half a last place above a power of two, and a little further."""
+def exact_ties(terms: Terms) -> Iterator[Vector]:
+    """Where sums of terms and accumulator are exact: half a last place and a little more.
+
+    It carries a total of ones, or is added to a number far above or taken from it, before or after;
+    before also as each subnormal total.
+    """
     accumulator = terms.accumulator
     if not accumulator.fused or accumulator.fraction is not None:
         return
-    sums = ProductSums(terms)
-    ones = [*sums.steps((2 << output_of(terms).fraction_bits) - 1)]
+    sums, output = ProductSums(terms), output_of(terms)
+    ones = [*sums.steps((2 << output.fraction_bits) - 1)]
+    lowest = -terms.a.one - terms.b.one - output.emin
     for further in range(1, STEP_BITS - 1):
-        steps = [*ones, (sums.step((2 << further) + 1), -further)]
+        half = sums.step((2 << further) + 1)
+        subnormal = range(1, output.fraction_bits - further)
+        steps = [*ones, (half, -further)]
         yield [Corner(lanes, -place) for lanes, place in steps]
         yield [Corner(minus(lanes, terms), -place) for lanes, place in steps]
+        for number, gap in product((1, 3), TIES):
+            large, below = sums.step(number), gap + further + 2 - number.bit_length()
+            for x, y in product((large, minus(large, terms)), (half, minus(half, terms))):
+                yield [Corner(x), Corner(y, below)]
+                for end in (below, *(further + 1 + lowest + k for k in subnormal)):
+                    yield [Corner(y, end), Corner(x, end - below)]
 
 
 def _pairs(a: list[list[int]], b: list[list[int]], gap: int) -> list[tuple[list[int], list[int]]]:

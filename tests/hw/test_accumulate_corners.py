@@ -8,7 +8,7 @@ import pytest
 
 from axs6.golden.formats import FP32
 from axs6.hw.units.accumulate import terms_of
-from axs6.hw.units.accumulate_corners import TOTALS, carried_ties
+from axs6.hw.units.accumulate_corners import TOTALS, exact_ties
 from axs6.hw.units.accumulate_steps import Corner, element_codes, items_of
 from axs6.hw.units.dot import DOT
 from axs6.hw.units.narrow_corners import DISTANCES, FEW, cancelled
@@ -73,14 +73,15 @@ def test_codes_that_scales_select_are_not_negatives() -> None:
     assert items["a.codes"].max() == (1 << width) - 1
 
 
-def test_a_carry_to_just_above_a_tie_rounds_up() -> None:
-    """2^24 + 1 and a bit more is the number above 2^24."""
+def test_a_little_beyond_half_a_last_place_counts() -> None:
+    """From ones, powers of two and other numbers, up and down."""
     parameters = DOT.parameters({"format": "mxint8", "block": 8, "accumulator": "cdna1"})
     terms = terms_of(parameters)
-    found = DOT.golden(items_of([*carried_ties(terms)], terms), parameters)["value"]
-    assert len(found) == 2 * (STEP_BITS - 2)
-    assert set((found & 0x7FFFFF).tolist()) == {1}
-    assert set((found >> 31).tolist()) == {0, 1}
+    found = DOT.golden(items_of([*exact_ties(terms)], terms), parameters)["value"]
+    assert set((found[:2] & 0x7FFFFF).tolist()) == {1}
+    assert set((found[:2] >> 31).tolist()) == {0, 1}
+    fractions = set((found & 0x7FFFFF).tolist())
+    assert {0x000001, 0x7FFFFF, 0x400001, 0x3FFFFF} <= fractions
 
 
 def test_a_few_bits_are_left_where_blocks_cancel() -> None:
