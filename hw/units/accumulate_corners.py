@@ -1,7 +1,7 @@
 """Special cases of dot products with an accumulator."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *_ends(terms),
         *_cancelling(terms),
         *_every_exponent(terms),
+        *infinite_terms(terms),
         *_every_total(terms),
         *narrow_corners(terms),
         *_special_vectors(terms),
@@ -241,6 +242,36 @@ def _every_exponent(terms: Terms) -> Iterator[Vector]:
         for x, y in signed(one, least, terms):
             yield [Corner([x], low), Corner([y], high)]
             yield [Corner([y], high), Corner([x], low)]
+
+
+INFINITE, ABOUT_INFINITE = range(-256, -100), range(-142, -124)
+"""How far scales are below 1 where products are about 2^128 or more, and where about 2^128."""
+
+
+def infinite_terms(terms: Terms) -> Iterator[Vector]:
+    """Where products of 2^128 or more are infinite: each exponent of those, alone, after an
+    infinite total and together with a larger one; one after a total with each exponent; and
+    powers of two about as large in each lane, with and without one in another lane."""
+    if terms.accumulator.sum_fraction is None:
+        return
+    a, b = element_codes(terms.a), element_codes(terms.b)
+    one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
+    largest = INFINITE.start
+    for x, y in chain(signed(one, least, terms), signed(one, one, terms)):
+        for end in INFINITE:
+            yield [Corner([y], end)]
+            yield [Corner([x], largest), Corner([y], end)]
+            yield [Corner([x, y], end)]
+        for end in EXPONENTS:
+            yield [Corner([y], end), Corner([x], largest)]
+    nothing, sums = (zero_code(terms.a), zero_code(terms.b)), ProductSums(terms)
+    powers = [lane for place in range(STEP_BITS) for lane in sums.step(1 << place)[:1]]
+    for place in range(terms.reduction):
+        before = [nothing] * place
+        for end, lane in chain(product(ABOUT_INFINITE, powers), product(INFINITE, [one])):
+            for x, y in signed(lane, one, terms):
+                yield [Corner([*before, x], end)]
+                yield [Corner([y, *before[1:], x], end)]
 
 
 TOTALS = 1 << 13

@@ -8,7 +8,7 @@ import pytest
 
 from axs6.golden.formats import FP32
 from axs6.hw.units.accumulate import terms_of
-from axs6.hw.units.accumulate_corners import TOTALS, exact_ties
+from axs6.hw.units.accumulate_corners import TOTALS, exact_ties, infinite_terms
 from axs6.hw.units.accumulate_steps import Corner, element_codes, items_of
 from axs6.hw.units.dot import DOT
 from axs6.hw.units.narrow_corners import DISTANCES, FEW, cancelled
@@ -82,6 +82,22 @@ def test_a_little_beyond_half_a_last_place_counts() -> None:
     assert set((found[:2] >> 31).tolist()) == {0, 1}
     fractions = set((found & 0x7FFFFF).tolist())
     assert {0x000001, 0x7FFFFF, 0x400001, 0x3FFFFF} <= fractions
+
+
+def test_each_lane_has_products_about_as_large_as_are_infinite() -> None:
+    given = {"format": "mxint8", "block": 8, "accumulator": "cdna3"}
+    parameters = DOT.parameters(given)
+    terms = terms_of(parameters)
+    vectors = [*infinite_terms(terms)]
+    every = DOT.golden(items_of(vectors, terms), parameters)["value"] & 0x7FFFFFFF
+    assert (every > FP32.infinity).any()
+    items = items_of([x for x in vectors if len(x) == 1], terms)
+    found = DOT.golden(items, parameters)["value"] & 0x7FFFFFFF
+    alone = (items["a.codes"] != 0).sum(axis=1) == 1
+    for lane in range(terms.reduction):
+        own = found[alone & (items["a.codes"][:, lane] != 0)]
+        assert (own == FP32.infinity).any()
+        assert (own == 0x7F000000).any()
 
 
 def test_a_few_bits_are_left_where_blocks_cancel() -> None:
