@@ -119,8 +119,15 @@ def test_a_dot_product_on_buses_is_proved(given: Mapping[str, Any]) -> None:
     [
         ("s_axis_a_tlast ^ s_axis_b_tlast", "1'h0", RESULTS),
         ("s_axis_a_tlast | s_axis_b_tlast", "s_axis_b_tlast", Adding.BEGIN),
-        ("s_axis_a_tuser | s_axis_b_tuser", "s_axis_a_tuser & s_axis_b_tuser", RESULTS),
-        ("m_axis_tlast = 1'h1", "m_axis_tlast = m_axis_tuser", RESULTS),
+        pytest.param(
+            "s_axis_a_tuser | s_axis_b_tuser",
+            "s_axis_a_tuser & s_axis_b_tuser",
+            RESULTS,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "m_axis_tlast = 1'h1", "m_axis_tlast = m_axis_tuser", RESULTS, marks=pytest.mark.slow
+        ),
     ],
     ids=["tlast alone", "tlast of one", "tuser", "packet without end"],
 )
@@ -134,7 +141,9 @@ def test_a_fault_of_two_buses_is_found(old: str, new: str, wanted: str) -> None:
     ("old", "new"),
     [
         ("= s_axis_b_tvalid & i__ready", "= i__ready"),
-        ("= s_axis_a_tvalid & s_axis_b_tvalid", "= s_axis_a_tvalid"),
+        pytest.param(
+            "= s_axis_a_tvalid & s_axis_b_tvalid", "= s_axis_a_tvalid", marks=pytest.mark.slow
+        ),
     ],
     ids=["taken alone", "valid alone"],
 )
