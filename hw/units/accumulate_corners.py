@@ -251,7 +251,7 @@ INFINITE, ABOUT_INFINITE = range(-256, -100), range(-142, -124)
 def infinite_terms(terms: Terms) -> Iterator[Vector]:
     """Where products of 2^128 or more are infinite: each exponent of those, alone, after an
     infinite total and together with a larger one; one after a total with each exponent; and
-    powers of two about as large in each lane, with and without one in another lane."""
+    powers of two about as large in each lane, alone and beside a larger or smaller product."""
     if terms.accumulator.sum_fraction is None:
         return
     a, b = element_codes(terms.a), element_codes(terms.b)
@@ -265,13 +265,17 @@ def infinite_terms(terms: Terms) -> Iterator[Vector]:
         for end in EXPONENTS:
             yield [Corner([y], end), Corner([x], largest)]
     nothing, sums = (zero_code(terms.a), zero_code(terms.b)), ProductSums(terms)
-    powers = [lane for place in range(STEP_BITS) for lane in sums.step(1 << place)[:1]]
+    steps = [(sums.step(1 << place), sums.step((1 << place) - 1)) for place in range(1, STEP_BITS)]
+    pairs = [(x[0], y[0]) for x, y in steps if x and y]
+    cases = [*product(ABOUT_INFINITE, pairs), *product(INFINITE, [(one, one)])]
     for place in range(terms.reduction):
-        before = [nothing] * place
-        for end, lane in chain(product(ABOUT_INFINITE, powers), product(INFINITE, [one])):
-            for x, y in signed(lane, one, terms):
-                yield [Corner([*before, x], end)]
-                yield [Corner([y, *before[1:], x], end)]
+        for end, (power, below) in cases:
+            for x, y in chain(signed(power, one, terms), signed(power, below, terms)):
+                lanes = [nothing] * terms.reduction
+                lanes[place] = x
+                yield [Corner([*lanes], end)]
+                lanes[place - 1] = y
+                yield [Corner(lanes, end)]
 
 
 TOTALS = 1 << 13
