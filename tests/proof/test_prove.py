@@ -197,7 +197,7 @@ def test_the_command_shows_what_refutes(main: Any, cells: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("axis_dot",), "needs axis_encoder or axis_decoder, not axis_dot"),
+        (("axis_dot", "--interleave", "2"), "registers needs interleave 1, not 2"),
         (("matmul",), "needs outputs of one item each, and those of matmul depend on several"),
         (("dot", "--stages", "1", "--interleave", "2"), "registers needs interleave 1, not 2"),
         (("dot", "--interleave", "2"), "a proof of a dot product needs interleave 1"),
