@@ -63,10 +63,10 @@ class VectorBusProof(BusProof):
         start, graph = time.perf_counter(), design.graph
         valid = [graph.inputs[f"{bus}_tvalid[0]"] for bus in self._slaves]
         joined = dict.fromkeys(valid, graph.all(valid))
-        wanted = _cofactor(graph, joined)
+        wanted, ready = _cofactor(graph, joined), self._ready(graph)
         for bus, own in zip(self._slaves, valid, strict=True):
             others = graph.all(x for x in valid if x != own)
-            wanted[f"{bus}_tready[0]"] = graph.both(others, self._ready(graph))
+            wanted[f"{bus}_tready[0]"] = graph.both(others, ready)
         found = compare(graph, graph.with_outputs(wanted), seconds=self._seconds)
         outcome = Outcome.PROVED if found.equal else Outcome.OPEN
         by = f"not {found.outputs[0]}, by {found.by}" if found.outputs else found.by
@@ -95,26 +95,22 @@ class VectorBusProof(BusProof):
     def expected(self) -> Graph:
         """The unit behind the buses, which takes zeros in place of a wrong pair of beats."""
         behind, inputs, outputs = self._behind
-        registers = {
-            x.removeprefix(NEXT): f"register {x.removeprefix(NEXT)}"
-            for x in behind.outputs
-            if x.startswith(NEXT)
-        }
-        control = [x for x in behind.inputs if x not in registers and not x.startswith("i_payload")]
+        behind = super()._as_stream(behind)  # its ports are those of streams
+        others = [x for x in behind.inputs if not x.startswith("i_payload")]
         payload = [f"i_payload[{k}]" for k in range(payload_width(self.inputs))]
-        graph = Graph([*control, *payload, *registers.values()])
+        graph = Graph([*others, *payload])
         beat = split([graph.inputs[x] for x in payload], self.inputs)
         last, wrong = self._marks(graph, beat)
-        known = {x: graph.inputs[registers.get(x, x)] for x in (*control, *registers)}
+        known = {x: graph.inputs[x] for x in others}
         for field in inputs:
             bits = [graph.both(wrong ^ 1, bit) for bit in beat.get(field.name, ())] or [last]
             known |= {f"i_payload[{field.offset + k}]": bit for k, bit in enumerate(bits)}
-        given = behind.copied(graph, known)
-        found = {x: bit for x, bit in given.items() if not x.startswith((NEXT, "o_payload"))}
-        found |= {NEXT + new: given[NEXT + x] for x, new in registers.items()}
-        result = split([given[f"o_payload[{k}]"] for k in range(payload_width(outputs))], outputs)
+        found = behind.copied(graph, known)
+        result = split(
+            [found.pop(f"o_payload[{k}]") for k in range(payload_width(outputs))], outputs
+        )
         (error,) = result["error"]
-        held = [NEXT + new for new in registers.values() if graph.inputs[new] == error]
+        held = [NEXT + x for x in others if NEXT + x in found and graph.inputs[x] == error]
         if len(held) != 1:
             raise NotShownError("whether a vector is wrong is in no register")
         taken = graph.both(graph.inputs["i_valid[0]"], found["i_ready[0]"])

@@ -270,12 +270,13 @@ def infinite_terms(terms: Terms) -> Iterator[Vector]:
     cases = [*product(ABOUT_INFINITE, pairs), *product(INFINITE, [(one, one)])]
     for place in range(terms.reduction):
         for end, (power, below) in cases:
-            for x, y in chain(signed(power, one, terms), signed(power, below, terms)):
+            for x in (power, *negated(power, terms)):
                 lanes = [nothing] * terms.reduction
                 lanes[place] = x
                 yield [Corner([*lanes], end)]
-                lanes[place - 1] = y
-                yield [Corner(lanes, end)]
+                for y in (one, *negated(one, terms), below, *negated(below, terms)):
+                    lanes[place - 1] = y
+                    yield [Corner([*lanes], end)]
 
 
 TOTALS = 1 << 13
