@@ -23,6 +23,9 @@ OFF = 2
 HARD = 1 << 14
 """Reciprocals that are hardest to round; of these the harder ones come more often."""
 
+LEFT = 14
+"""Bits of what is left by the hardest quotients, fewer than this."""
+
 TRIED = 64
 """Random outer scales of which one is taken."""
 
@@ -194,32 +197,36 @@ def _nearest_scales(
     as can be, if the values can ask for that.
     """
     count = len(bounds)
-    single = bounds.astype(np.float32)
-    beside = np.where(rng.random(count) < 0.5, 0, np.float32(np.inf)).astype(np.float32)
-    middle = (bounds + np.nextafter(single, beside).astype(np.float64)) / 2
+    middle = _middles(rng, bounds)
     goals = np.where(rng.random(count) < 0.5, middle, bounds)[:, None]
     some = outer_patterns(rng, count * TRIED).reshape(count, TRIED)
     tops = _or_beside(rng, dtype, _held(some) * steps.largest * goals)
     missed = np.abs(_divided(dtype, tops, steps) / _held(some) / goals - 1)
     rows, best = np.arange(count), np.argmin(np.where(missed > 0, missed, np.inf), axis=1)
     outer, top = some[rows, best], tops[rows, best]
-    hard_outer, hard_top = _hardest_scales(rng, steps, dtype, middle)
+    left = 1 << rng.integers(10, size=count) | 1
+    hard_outer, hard_top = _hardest_scales(rng, steps, dtype, middle, left)
     return np.where(hard_top > 0, hard_outer, outer), np.where(hard_top > 0, hard_top, top)
 
 
+def _middles(rng: Generator, bounds: Numbers) -> Numbers:
+    """The middles between bounds and an FP32 number beside, below or above."""
+    beside = np.where(rng.random(len(bounds)) < 0.5, 0, np.float32(np.inf)).astype(np.float32)
+    return (bounds + np.nextafter(bounds.astype(np.float32), beside).astype(np.float64)) / 2
+
+
 def _hardest_scales(
-    rng: Generator, steps: _Steps, dtype: Float, middles: Numbers
+    rng: Generator, steps: _Steps, dtype: Float, middles: Numbers, left: Patterns
 ) -> tuple[Patterns, Patterns]:
     """Outer scales and largest values whose quotients are hard to round; 0 where there are none.
 
     The significands of dividend, divisor and middle are whole numbers n, d and m, and m times d is
-    n times 2^24 but for a small odd number: d is that number over m, modulo 2^24.
+    n times 2^24 but for `left`, a small odd number: d is that number over m, modulo 2^24.
     """
     ones = FP32.fraction_bits + 1
     wholes, exponents = np.frexp(middles)
     whole = np.ldexp(wholes, ones + 1).astype(np.int64) | 1
     inverse = np.array([pow(x, -1, 1 << ones) for x in whole.tolist()])
-    left = 1 << rng.integers(10, size=len(whole)) | 1
     divisor = left * inverse % (1 << ones)
     low = divisor < 1 << ones - 1
     divisor, left = np.where(low, (1 << ones) - divisor, divisor), np.where(low, -left, left)
@@ -231,6 +238,26 @@ def _hardest_scales(
     exact = (_divided(dtype, top, steps) == numbers) & (dividend < 1 << ones)
     patterns = outer.astype(np.float32).view(np.uint32).astype(np.int64)
     return np.where(exact, patterns, 0), np.where(exact, top, 0)
+
+
+def remainder_corners(
+    fmt: BlockFormat, dtype: Float, lanes: int, sizes: Numbers
+) -> tuple[Patterns, Patterns]:
+    """Outer scales, and blocks whose scales are hard to round, with remainders of many bits.
+
+    The bits of a quotient before the last are all ones or all zeros, and the bits of the remainders
+    that give them are random. See `quotient_corners`; the format has scales of blocks.
+    """
+    rng = np.random.default_rng(22)
+    steps = _Steps(fmt)
+    left = rng.integers(1 << rng.integers(1, LEFT, HARD)) | 1
+    middles = _middles(rng, steps.bound(rng, HARD))
+    outer, top = _hardest_scales(rng, steps, dtype, middles, left)
+    outer, top = outer[top > 0], top[top > 0]
+    scales = _held(outer) * steps.of(_numbers(dtype, top) / _held(outer) / steps.largest)
+    values = np.minimum(_nearest_values(rng, dtype, scales, sizes, lanes), top[:, None])
+    values[np.arange(len(top)), rng.integers(lanes, size=len(top))] = top
+    return outer, values | rng.integers(2, size=values.shape) << dtype.width - 1
 
 
 def _divided(dtype: Float, tops: Patterns, steps: _Steps) -> Numbers:

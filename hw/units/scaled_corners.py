@@ -29,6 +29,7 @@ from axs6.hw.units.quotient_corners import (
     outer_patterns,
     patterns_near,
     quotient_corners,
+    remainder_corners,
 )
 from axs6.hw.units.selected_corners import nearly_equal_rows, rows_beside_bounds
 from axs6.hw.units.unit import Items
@@ -105,8 +106,10 @@ def scaled_corners(fmt: BlockFormat, dtype: Float, lanes: int) -> Items:
         ):
             parts.append((np.full(len(rows), OUTER[0]), rows))
     scales, values = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
-    values = np.concatenate([values, beside_specials(values, dtype)])
-    scales = np.concatenate([scales, for_specials(scales)])
+    parts = [(scales, values), (for_specials(scales), beside_specials(values, dtype))]
+    if fmt.outer and fmt.blocked:
+        parts.append(remainder_corners(fmt, dtype, lanes, sizes))
+    scales, values = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
     return {**dict.fromkeys(outer_names(fmt), scales), "values": values}
 
 
