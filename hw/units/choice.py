@@ -5,17 +5,24 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
-from axs6.golden.formats import BlockFormat
+from axs6.golden.formats import BlockFormat, Float
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.hw.core.layouts import outer_names
 from axs6.hw.core.parameters import BLOCKS
 from axs6.hw.encoder.choice import ChoiceEncoder
 from axs6.hw.units.encoder import encoded_format, encoder_corners, encoder_items, encoder_random
+from axs6.hw.units.quotient_corners import patterns_near
+from axs6.hw.units.selected_corners import nearly_equal_rows
 from axs6.hw.units.unit import Choices, Fields, Items, Parameters, Unit
 
 PLAIN = {"rounding": "nearest", "mode": "dense", "random_bits": 1}
 """Parameters of an encoder that chooses no scale."""
+
+
+BESIDE = 1 << 14
+"""Blocks beside ties."""
 
 
 def choice_items(items: Fields, parameters: Parameters) -> Items:
@@ -24,19 +31,44 @@ def choice_items(items: Fields, parameters: Parameters) -> Items:
 
 
 def choice_corners(parameters: Parameters) -> Items:
-    """The encoder's corners, and blocks of one magnitude and around it, in which errors are equal
-    or nearly so."""
+    """The encoder's corners; blocks of one magnitude and around it, in which errors are equal or
+    nearly so; blocks next to which another scale is the best; and blocks beside ties."""
     corners = encoder_corners({**parameters, **PLAIN})
+    fmt = encoded_format(parameters)
     dtype, lanes = INPUT_DTYPES[parameters["dtype"]], parameters["block"]
     tops = (np.arange(64) << dtype.fraction_bits - 5) + (dtype.bias << dtype.fraction_bits)
     rows = np.repeat(tops[:, None], lanes, axis=1)
     rows[:, 1::3] -= 1 << dtype.fraction_bits
     rows[:, 2::5] -= 3 << dtype.fraction_bits
-    more = {"values": np.concatenate([np.repeat(tops[:, None], lanes, axis=1), rows])}
+    kinds = [np.repeat(tops[:, None], lanes, axis=1), rows]
+    kinds += [kind(fmt, dtype, lanes) for kind in (nearly_equal_rows, _beside_ties)]
+    more = {"values": np.concatenate(kinds)}
     one = np.float32(1).view(np.uint32)
-    for name in outer_names(encoded_format(parameters)):
+    for name in outer_names(fmt):
         more[name] = np.full(len(more["values"]), one, np.int64)
     return {name: np.concatenate([x, more[name]]) for name, x in corners.items()}
+
+
+def _beside_ties(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.int64]:
+    """Blocks of elements under a power of two, with ties among them, and a single 1 above or below.
+
+    Such a bit decides where the scale that is taken drops it. Half of the blocks have a value just
+    below a power of two, which is beyond the largest element under the scale before.
+    """
+    rng = np.random.default_rng(23)
+    shape, element = (BESIDE, lanes), fmt.element
+    values = np.unique(np.abs(np.asarray(element.integers))).astype(np.float64)
+    ties = (values[1:] + values[:-1]) / 2
+    bits = rng.choice([-1, 0, 1, 1], shape) * 2.0 ** -rng.integers(2, dtype.fraction_bits, shape)
+    often = rng.choice([0.125, 0.25, 0.75], (BESIDE, 1))
+    numbers = np.where(
+        rng.random(shape) < often, rng.choice(ties, shape) + bits, rng.choice(values, shape)
+    )
+    below = 2.0**element.emax / float(element.unit) - np.abs(bits[::2, 0])
+    numbers[np.arange(0, BESIDE, 2), rng.integers(lanes, size=len(below))] = below
+    scales = 2.0 ** rng.integers(-6, 6, (BESIDE, 1)) * float(element.unit)
+    signs = rng.integers(2, size=shape) << dtype.width - 1
+    return patterns_near(dtype, numbers * scales) | signs
 
 
 def choice_random(parameters: Parameters, rng: Generator, count: int) -> Items:

@@ -1,5 +1,5 @@
-"""Corners of encoders with a selection of elements: blocks in which both have nearly the same
-error, and blocks beside the bounds of one that fit it."""
+"""Corners of encoders that choose by errors, an element or a scale: blocks in which two have nearly
+the same error; and for a selection of elements, blocks beside the bounds of one that fit it."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +13,7 @@ from axs6.golden.formats import BlockFormat, Element, Float, Selected
 from axs6.hw.units.encoder_corners import as_values, boundaries
 from axs6.hw.units.quotient_corners import patterns_near
 
-PAIRS = 1 << 10
+PAIRS = 1 << 12
 """Pairs of blocks from which such blocks are looked for."""
 
 BESIDE = 1 << 13
@@ -28,11 +28,11 @@ BINADES = 4
 
 
 def nearly_equal_rows(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.int64]:
-    """Blocks, two and two, of which one pattern differs by 1, and the element with it.
+    """Blocks, two and two, of which one pattern differs by 1, and the element or the scale with it.
 
-    Between a block with the first element and one with the second, lanes change one after the
-    other, and then the pattern of the lane that changes the element is halved. The largest
-    magnitude is that of both, and scales of tensors are 1.
+    Between two blocks with different choices, lanes change one after the other, and then the
+    pattern of the lane that changes the choice is halved. The largest magnitude is that of both,
+    and scales of tensors are 1.
     """
     rng = np.random.default_rng(17)
     one, width = dtype.bias << dtype.fraction_bits, 1 << dtype.fraction_bits
@@ -42,28 +42,27 @@ def nearly_equal_rows(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.
     ends[:, :, 0] = top[:, 0]
     blocked = replace(fmt, levels=fmt.blocked)
 
-    def second(magnitudes: NDArray[np.int64], signs: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Which rows have the second element."""
+    def choice(magnitudes: NDArray[np.int64], signs: NDArray[np.int64]) -> NDArray[np.integer]:
+        """The element of each row, or the code of its scale."""
         rows = magnitudes.reshape(-1, lanes) | np.repeat(signs, magnitudes.size // signs.size, 0)
-        found = encode(as_values(dtype, rows), blocked).selected
-        assert found is not None
-        choice: NDArray[np.uint8] = found.reshape(magnitudes.shape[:-1])
-        return choice
+        found = encode(as_values(dtype, rows), blocked)
+        chosen = found.scales[-1] if found.selected is None else found.selected
+        return np.asarray(chosen).reshape(magnitudes.shape[:-1])
 
-    first, last = (second(x, signs) for x in ends)
+    first, last = (choice(x, signs) for x in ends)
     some = np.flatnonzero(first != last)
     (a, b), signs, first = ends[:, some], signs[some], first[some]
     if not some.size:
         return np.zeros((0, lanes), np.int64)
     steps = np.where(np.arange(lanes) < np.arange(lanes + 1)[:, None], b[:, None], a[:, None])
-    turn = np.argmax(second(steps, signs) != first[:, None], axis=1)
+    turn = np.argmax(choice(steps, signs) != first[:, None], axis=1)
     index, lane = np.arange(len(some)), turn - 1
     low, high = a[index, lane], b[index, lane]
     row = steps[index, lane]
     while (abs(high - low) > 1).any():
         middle = (low + high) // 2
         row[index, lane] = middle
-        same = second(row, signs) == first
+        same = choice(row, signs) == first
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     found = np.repeat(row[:, None], 2, axis=1)
     found[index, :, lane] = np.stack([low, high], axis=1)
