@@ -41,7 +41,7 @@ def choice_corners(parameters: Parameters) -> Items:
     rows[:, 1::3] -= 1 << dtype.fraction_bits
     rows[:, 2::5] -= 3 << dtype.fraction_bits
     kinds = [np.repeat(tops[:, None], lanes, axis=1), rows]
-    kinds += [kind(fmt, dtype, lanes) for kind in (nearly_equal_rows, _beside_ties)]
+    kinds += [kind(fmt, dtype, lanes) for kind in (nearly_equal_rows, beside_ties)]
     more = {"values": np.concatenate(kinds)}
     one = np.float32(1).view(np.uint32)
     for name in outer_names(fmt):
@@ -49,7 +49,7 @@ def choice_corners(parameters: Parameters) -> Items:
     return {name: np.concatenate([x, more[name]]) for name, x in corners.items()}
 
 
-def _beside_ties(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.int64]:
+def beside_ties(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.int64]:
     """Blocks of elements under a power of two, with ties among them, and a single 1 above or below.
 
     Such a bit decides where the scale that is taken drops it. Half of the blocks have a value just

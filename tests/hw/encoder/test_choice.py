@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal
 
+from axs6.golden.encode import encode
+from axs6.golden.formats import block_format
+from axs6.golden.formats.block_format import MERIT_FRACTION
+from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.hw.encoder import choice as module
 from axs6.hw.encoder.choice import ChoiceEncoder
-from axs6.hw.units.choice import CHOICE_ENCODER
+from axs6.hw.units.choice import CHOICE_ENCODER, beside_ties
 from axs6.sim.batch.engine import ComponentModel, Stall, component_source
 
 SETTINGS = {"block": 8, "dtype": "bf16", "stages": 0, "format": "e2m1fn_e5m0n_t8_mse"}
@@ -106,3 +110,18 @@ def test_the_plain_encoder_refuses_a_choice() -> None:
 
     with pytest.raises(ValueError, match="encoder has no hardware for the choice mse, which mxfp4"):
         Encoder(format="mxfp4_mse")
+
+
+def test_corners_have_ties_below_which_the_chosen_scale_drops_a_bit() -> None:
+    """A block in some hundred changes if the lowest bit of one of its values does, where the scale
+    after that of the largest magnitude is chosen."""
+    fmt = block_format("mxfp4_mse").with_block(8)
+    rows = beside_ties(fmt, INPUT_DTYPES["fp32"], 8)
+    values = rows.astype(np.uint32).view(np.float32)
+    blocks = encode(values, fmt)
+    largest = np.floor(np.log2(np.abs(values).max(axis=1))).astype(int)
+    after = blocks.scales[0].ravel() > largest + 127 - fmt.element.emax
+    lowest = 2.0 ** (blocks.scales[0].astype(int) - 127 - MERIT_FRACTION - 3)
+    less = encode((np.abs(values) // (2 * lowest) * (2 * lowest)).astype(np.float32), fmt)
+    changed = (less.codes.reshape(rows.shape) & 7) != (blocks.codes.reshape(rows.shape) & 7)
+    assert changed[after].any(axis=1).sum() > 20

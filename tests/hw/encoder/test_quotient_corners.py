@@ -12,6 +12,7 @@ from axs6.hw.units.encoder import ENCODER
 from axs6.hw.units.encoder_corners import boundaries
 from axs6.hw.units.quotient_corners import (
     HARD,
+    LEFT,
     OFF,
     _hardest_scales,
     _Steps,
@@ -20,6 +21,7 @@ from axs6.hw.units.quotient_corners import (
     or_a_bit_above,
     outer_patterns,
     quotient_corners,
+    remainder_corners,
 )
 from axs6.hw.units.scaled_corners import _largest_a_bit_off, _under_the_largest
 
@@ -97,7 +99,8 @@ def test_quotients_are_beside_the_middle_of_two_numbers(name: str) -> None:
     rng = np.random.default_rng(1)
     bounds = steps.bound(rng, 500)
     middles = (bounds + np.nextafter(bounds.astype(np.float32), np.float32(np.inf))) / 2
-    outer, top = _hardest_scales(rng, steps, FP32, middles)
+    left = 1 << rng.integers(10, size=500) | 1
+    outer, top = _hardest_scales(rng, steps, FP32, middles, left)
     some = top > 0
     assert some.sum() > 100
     divisor, largest = (x[some].astype(np.uint32).view(np.float32) for x in (outer, top))
@@ -105,6 +108,29 @@ def test_quotients_are_beside_the_middle_of_two_numbers(name: str) -> None:
     off = dividend / divisor / middles[some] - 1
     assert (off != 0).all()
     assert (np.abs(off) < 2.0**-36).all()
+
+
+@pytest.mark.parametrize("name", ["nvfp4", "vsq4"])
+def test_hardest_scales_leave_remainders_of_many_bits(name: str) -> None:
+    """Their quotients are beside the middle of a bound and an FP32 number next to it, on either
+    side, and each bit of the remainders is 0 in some and 1 in some."""
+    fmt = block_format(name).with_block(LANES)
+    steps, sizes = _Steps(fmt), np.array([*map(float, boundaries(fmt.element))])
+    outer, values = remainder_corners(fmt, FP32, LANES, sizes)
+    assert len(outer) > 1000
+    largest = (values & FP32.sign_bit - 1).max(axis=1).astype(np.uint32).view(np.float32)
+    dividend = (largest / np.float32(steps.largest)).astype(np.float64)
+    divisor = outer.astype(np.uint32).view(np.float32).astype(np.float64)
+    quotient = dividend / divisor
+    bounds = np.concatenate([steps.numbers[[0, -1]], steps.bounds])
+    near = np.abs(quotient[:, None] / bounds - 1).min(axis=1)
+    assert ((near > 0) & (near < 2.0**-23)).all()
+    wholes = (np.ldexp(np.frexp(x)[0], FP32.fraction_bits + 1) for x in (dividend, divisor))
+    n, d = (x.astype(np.int64) for x in wholes)
+    remainders = (n << FP32.fraction_bits + 2) % d
+    few = np.minimum(remainders, d - remainders)
+    for bit in range(2, LEFT - 1):
+        assert 0.02 < (few >> bit & 1).mean() < 0.98
 
 
 def test_products_are_beside_the_middle_of_two_numbers() -> None:

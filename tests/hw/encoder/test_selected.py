@@ -132,6 +132,16 @@ def test_codes_of_one_element_are_caught(planted: pytest.MonkeyPatch) -> None:
     assert wrong.startswith("block.codes")
 
 
+@pytest.mark.parametrize("name", ["mxfp4_mse", "e2m1fn_e4m3fn_t16_four-over-six"])
+def test_corners_have_blocks_of_nearly_equal_errors_of_scales(name: str) -> None:
+    fmt, kind = block_format(name).with_block(16), INPUT_DTYPES["fp32"]
+    rows = nearly_equal_rows(fmt, kind, 16).reshape(-1, 2, 16)
+    assert len(rows) > 50
+    assert (np.abs(rows[:, 0] - rows[:, 1]).sum(axis=1) == 1).all()
+    scales = encode(as_values(kind, rows), fmt).scales[-1].reshape(-1, 2)
+    assert (scales[:, 0] != scales[:, 1]).all()
+
+
 @pytest.mark.parametrize("name", ["if4", "razer"])
 @pytest.mark.parametrize("dtype", ["bf16", "fp32"])
 def test_corners_have_blocks_of_nearly_equal_errors(name: str, dtype: str) -> None:
