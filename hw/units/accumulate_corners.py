@@ -1,7 +1,7 @@
 """Special cases of dot products with an accumulator."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from axs6.golden.formats import FP32
 from axs6.golden.terms import Terms
 from axs6.hw.units.accumulate import terms_of
 from axs6.hw.units.accumulate_steps import (
+    EXPONENTS,
     Corner,
     Vector,
     element_codes,
@@ -21,7 +22,9 @@ from axs6.hw.units.accumulate_steps import (
     zero_code,
 )
 from axs6.hw.units.blocks import special_codes
+from axs6.hw.units.infinite_corners import infinite_terms
 from axs6.hw.units.narrow_corners import NARROW, narrow_corners
+from axs6.hw.units.pairwise_corners import pairwise_corners
 from axs6.hw.units.sum_operands import STEP_BITS, Lane, ProductSums
 from axs6.hw.units.unit import Items, Parameters
 from axs6.hw.units.vectors import HARD_DIVISOR, hard_quotients
@@ -38,6 +41,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
     terms = terms_of(parameters)
     vectors: list[Vector] = [
         *_distant(terms),
+        *_far_blocks(terms),
         *_beside_ties(terms),
         *exact_ties(terms),
         *_zeros(terms),
@@ -47,6 +51,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *infinite_terms(terms),
         *_every_total(terms),
         *narrow_corners(terms),
+        *pairwise_corners(terms),
         *_special_vectors(terms),
         *_scaled(terms),
     ]
@@ -69,6 +74,20 @@ def _distant(terms: Terms) -> Iterator[Vector]:
                 yield [Corner([first]), Corner([second], below), Corner(negated(first, terms))]
                 yield [Corner([first, second], 0, below)]
                 yield [Corner([first, second], 3, below), Corner([second, first], below, 3)]
+
+
+def _far_blocks(terms: Terms) -> Iterator[Vector]:
+    """A product in each lane but of the first block, far below those of that block, or above. Of
+    such a distance no bit may be lost: it is a power of two or a little more."""
+    block = int(terms.a.format.block)
+    one = (element_codes(terms.a)[-1][0], element_codes(terms.b)[-1][0])
+    nothing = (zero_code(terms.a), zero_code(terms.b))
+    distances = [(1 << bit) + more for bit in range(5, 9) for more in (0, 1, 7)]
+    for place, far in product(range(block, terms.reduction), distances):
+        lanes = [one] * block + [nothing] * (terms.reduction - block)
+        lanes[place] = one
+        for sign in (1, -1):
+            yield [Corner(lanes, -sign * far // 2, sign * far)]
 
 
 TIES = range(22, 27)
@@ -219,9 +238,6 @@ def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Itera
         yield [Corner(lanes, end + gap), Corner(minus(others, terms), end)]
 
 
-EXPONENTS = range(-150, 180)
-"""How far scales are below 1 where a least product has about each exponent of FP32."""
-
 FAR = range(120, 150, 5), range(-130, -60, 5)
 """How far scales of one product are below 1, and of another: of their distance not all bits
 count."""
@@ -242,41 +258,6 @@ def _every_exponent(terms: Terms) -> Iterator[Vector]:
         for x, y in signed(one, least, terms):
             yield [Corner([x], low), Corner([y], high)]
             yield [Corner([y], high), Corner([x], low)]
-
-
-INFINITE, ABOUT_INFINITE = range(-256, -100), range(-142, -124)
-"""How far scales are below 1 where products are about 2^128 or more, and where about 2^128."""
-
-
-def infinite_terms(terms: Terms) -> Iterator[Vector]:
-    """Where products of 2^128 or more are infinite: each exponent of those, alone, after an
-    infinite total and together with a larger one; one after a total with each exponent; and
-    powers of two about as large in each lane, alone and beside a larger or smaller product."""
-    if terms.accumulator.sum_fraction is None:
-        return
-    a, b = element_codes(terms.a), element_codes(terms.b)
-    one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
-    largest = INFINITE.start
-    for x, y in chain(signed(one, least, terms), signed(one, one, terms)):
-        for end in INFINITE:
-            yield [Corner([y], end)]
-            yield [Corner([x], largest), Corner([y], end)]
-            yield [Corner([x, y], end)]
-        for end in EXPONENTS:
-            yield [Corner([y], end), Corner([x], largest)]
-    nothing, sums = (zero_code(terms.a), zero_code(terms.b)), ProductSums(terms)
-    steps = [(sums.step(1 << place), sums.step((1 << place) - 1)) for place in range(1, STEP_BITS)]
-    pairs = [(x[0], y[0]) for x, y in steps if x and y]
-    cases = [*product(ABOUT_INFINITE, pairs), *product(INFINITE, [(one, one)])]
-    for place in range(terms.reduction):
-        for end, (power, below) in cases:
-            for x in (power, *negated(power, terms)):
-                lanes = [nothing] * terms.reduction
-                lanes[place] = x
-                yield [Corner([*lanes], end)]
-                for y in (one, *negated(one, terms), below, *negated(below, terms)):
-                    lanes[place - 1] = y
-                    yield [Corner([*lanes], end)]
 
 
 TOTALS = 1 << 13

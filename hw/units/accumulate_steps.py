@@ -14,17 +14,22 @@ from axs6.hw.units.blocks import special_codes
 from axs6.hw.units.sum_operands import Lane
 from axs6.hw.units.unit import Items
 
+EXPONENTS = range(-150, 180)
+"""How far scales are below 1 where a least product has about each exponent of FP32."""
+
 
 class Corner(NamedTuple):
     """A step.
 
     `lanes` are the first ones, or those of the first terms, and the others 0; `below` is how far
-    the scales are below 1, and `apart` how far those of every other group are below the others.
+    the scales are below 1, `apart` how far those of every other group are below the others, and
+    `lower` how much of that is moved from the scales of `b` to those of `a`.
     """
 
     lanes: Sequence[Lane]
     below: int = 0
     apart: int = 0
+    lower: int = 0
 
 
 Vector = list[Corner]
@@ -34,7 +39,7 @@ def items_of(vectors: Sequence[Vector], terms: Terms) -> Items:
     """Items without `outer` for vectors, one after the other."""
     corners = [corner for vector in vectors for corner in vector]
     items: Items = {"last": np.concatenate([[0] * (len(v) - 1) + [1] for v in vectors])}
-    below, apart = (np.array([x[k] for x in corners]) for k in (1, 2))
+    distances = np.array([corner[1:] for corner in corners])
     for side, (name, form) in enumerate((("a", terms.a), ("b", terms.b))):
         codes = np.full((len(corners), terms.reduction), zero_code(form), np.int64)
         for row, (lanes, *_) in enumerate(corners):
@@ -42,15 +47,13 @@ def items_of(vectors: Sequence[Vector], terms: Terms) -> Items:
             chosen = [lane[side] for lane in lanes[: terms.reduction]]
             codes[row, : len(chosen) * spread : spread] = chosen
         items[f"{name}.codes"] = codes
-        for field, codes in _scales(form, below, apart, terms.reduction, side).items():
+        for field, codes in _scales(form, distances, terms.reduction, side).items():
             items[f"{name}.{field}"] = codes
     return items
 
 
-def _scales(
-    form: IntegerForm, below: NDArray[np.int64], apart: NDArray[np.int64], lanes: int, side: int
-) -> Items:
-    """The scales within blocks, this far below 1; half of the distance is in each operand.
+def _scales(form: IntegerForm, distances: NDArray[np.int64], lanes: int, side: int) -> Items:
+    """The scales within blocks, at the distances of steps; half of `below` is in each operand.
 
     Groups that are apart are blocks where a step has several, and groups in a block otherwise.
     Exponents take of a distance what shifts behind them leave.
@@ -61,8 +64,9 @@ def _scales(
         return {}
     unit = int(fmt.block if lanes > fmt.block else levels[-1][1].group)
     odd = np.arange(lanes) // unit % 2
-    total = below[:, None] + apart[:, None] * odd
-    left = total // 2 if side else total - total // 2
+    below, apart, lower = distances.T[..., None]
+    total = below + apart * odd
+    left = total // 2 - lower if side else total - total // 2 + lower
     shifts = any(isinstance(level.scale, Shift) for _, level in levels)
     items: Items = {}
     for name, level in levels:

@@ -8,9 +8,10 @@ import pytest
 
 from axs6.golden.formats import FP32
 from axs6.hw.units.accumulate import terms_of
-from axs6.hw.units.accumulate_corners import TOTALS, exact_ties, infinite_terms
+from axs6.hw.units.accumulate_corners import TOTALS, exact_ties
 from axs6.hw.units.accumulate_steps import Corner, element_codes, items_of
 from axs6.hw.units.dot import DOT
+from axs6.hw.units.infinite_corners import infinite_terms
 from axs6.hw.units.narrow_corners import DISTANCES, FEW, cancelled
 from axs6.hw.units.sum_operands import STEP_BITS, ProductSums
 
