@@ -41,7 +41,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
     terms = terms_of(parameters)
     vectors: list[Vector] = [
         *_distant(terms),
-        *_far_blocks(terms),
+        *far_blocks(terms),
         *_beside_ties(terms),
         *exact_ties(terms),
         *_zeros(terms),
@@ -76,7 +76,7 @@ def _distant(terms: Terms) -> Iterator[Vector]:
                 yield [Corner([first, second], 3, below), Corner([second, first], below, 3)]
 
 
-def _far_blocks(terms: Terms) -> Iterator[Vector]:
+def far_blocks(terms: Terms) -> Iterator[Vector]:
     """A product in each lane but of the first block, far below those of that block, or above. Of
     such a distance no bit may be lost: it is a power of two or a little more."""
     block = int(terms.a.format.block)

@@ -13,7 +13,7 @@ from axs6.hw.units.accumulate_steps import (
     signed,
     zero_code,
 )
-from axs6.hw.units.sum_operands import STEP_BITS, Lane, ProductSums
+from axs6.hw.units.sum_operands import STEP_BITS, Lane, ProductSums, products_of_elements
 
 INFINITE, ABOUT_INFINITE = range(-256, -100), range(-142, -124)
 """How far scales are below 1 where products are about 2^128 or more, and where about 2^128."""
@@ -61,11 +61,7 @@ def _in_each_lane(terms: Terms, one: Lane) -> Iterator[Vector]:
 
 def _least_of_widths(terms: Terms) -> list[Lane]:
     """The lane with the least product of each number of bits, if that is no power of two."""
-    elements = [
-        [(int(form.format.element.integers[code]), code) for each in found for code in each]
-        for form in (terms.a, terms.b)
-        for found in [element_codes(form)]
-    ]
-    products = sorted((x * y, a, b) for (x, a), (y, b) in product(*elements))
-    least = {each[0].bit_length(): each for each in reversed(products)}
-    return [(a, b) for number, a, b in least.values() if number & number - 1]
+    least = {
+        number.bit_length(): (number, lane) for number, lane in products_of_elements(terms)[::-1]
+    }
+    return [lane for number, lane in least.values() if number & number - 1]

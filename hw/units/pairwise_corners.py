@@ -1,21 +1,14 @@
 """Special cases of dot products that add products in pairs, and have no subnormal numbers."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.random import Generator
 
-from axs6.golden.formats import Float
 from axs6.golden.terms import Terms
-from axs6.hw.units.accumulate_steps import (
-    Corner,
-    Vector,
-    element_codes,
-    minus,
-    output_of,
-    zero_code,
-)
-from axs6.hw.units.sum_operands import Lane
+from axs6.hw.units.accumulate_steps import Corner, Vector, negated, output_of, zero_code
+from axs6.hw.units.sum_operands import Product, products_of_elements
 
 STEPS = 1 << 14
 """Random steps."""
@@ -26,68 +19,56 @@ ABOUT = 2
 LARGER = 60
 """Binades by which a step is above it where an operand is near, fewer than this."""
 
+LEFT = 6
+"""Bits of what is left where a pair nearly cancels, up to this."""
+
 
 def pairwise_corners(terms: Terms) -> Iterator[Vector]:
     """A step, in which pairs are zeros, random or nearly cancel. A product, the sum of a pair or
     that of all is about the least normal number, or an operand is."""
     if not terms.accumulator.pairwise:
         return
-    rng, products = np.random.default_rng(24), _Products(terms)
+    rng, products = np.random.default_rng(24), products_of_elements(terms)
     for _ in range(STEPS):
-        lanes = [lane for _ in range(terms.reduction // 2) for lane in products.pair(rng)]
-        yield [Corner(lanes, *_scales(rng, terms, products, lanes))]
+        pairs = [_pair(rng, terms, products) for _ in range(terms.reduction // 2)]
+        yield [_step(rng, terms, [lane for pair in pairs for lane in pair])]
 
 
-class _Products:
-    """Products of positive elements in ascending order."""
-
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
-        codes = [
-            [code for each in element_codes(form) for code in each] for form in (terms.a, terms.b)
-        ]
-        lanes = [(a, b) for a in codes[0] for b in codes[1]]
-        self._lanes = sorted(lanes, key=self.number)
-        self._numbers = [self.number(lane) for lane in self._lanes]
-
-    def number(self, lane: Lane) -> int:
-        """The product of a lane's elements."""
-        forms = (self._terms.a, self._terms.b)
-        x, y = (int(f.format.element.integers[c]) for f, c in zip(forms, lane, strict=True))
-        return x * y
-
-    def pair(self, rng: Generator) -> list[Lane]:
-        """Two lanes: zeros, random ones, or twice such whose products cancel but for a little."""
-        terms, count = self._terms, len(self._lanes)
-        kind, (first, second) = rng.integers(4), rng.integers(count, size=2).tolist()
-        if kind == 0:
-            return [(zero_code(terms.a), zero_code(terms.b))] * 2
-        if kind > 1:
-            more = 1 << int(rng.integers(6)) if rng.random() < 0.5 else 1
-            second = min(
-                int(np.searchsorted(self._numbers, self._numbers[first] + more)), count - 1
-            )
-        lanes = [self._lanes[first], *minus([self._lanes[second]], terms)]
-        lanes = lanes if rng.random() < 0.5 else minus(lanes, terms)
-        return lanes if rng.random() < 0.5 else lanes[::-1]
+def _pair(rng: Generator, terms: Terms, products: Sequence[Product]) -> list[Product]:
+    """Two lanes with their products: zeros, random ones of either sign, or, half of the time, such
+    as cancel but for a little."""
+    kind, swapped, alike = int(rng.integers(4)), rng.random() < 0.5, rng.random() < 0.5
+    if kind == 0:
+        return [(0, (zero_code(terms.a), zero_code(terms.b)))] * 2
+    first, second = (products[k] for k in rng.integers(len(products), size=2))
+    if kind > 1:
+        left = 1 << int(rng.integers(LEFT)) if rng.random() < 0.5 else 1
+        place = bisect_left(products, first[0] + left, key=lambda x: x[0])
+        second = products[min(place, len(products) - 1)]
+    if kind > 1 or not alike:
+        second = _opposite(second, terms)
+    pair = [second, first] if swapped else [first, second]
+    return pair if rng.random() < 0.5 else [_opposite(x, terms) for x in pair]
 
 
-def _scales(
-    rng: Generator, terms: Terms, products: _Products, lanes: list[Lane]
-) -> tuple[int, int, int]:
-    """How far the scales of a step are below 1, 0, and how much further those of `a` are."""
-    numbers = [products.number(lane) for lane in lanes]
+def _opposite(x: Product, terms: Terms) -> Product:
+    (lane,) = negated(x[1], terms)
+    return -x[0], lane
+
+
+def _step(rng: Generator, terms: Terms, lanes: Sequence[Product]) -> Corner:
+    """A step of lanes, under scales at which one of their numbers is about the least normal one."""
+    numbers, codes = [number for number, _ in lanes], [lane for _, lane in lanes]
+    output, flush, side = output_of(terms), terms.accumulator.flush, int(rng.integers(3))
     pair = 2 * int(rng.integers(len(lanes) // 2))
     number = [numbers[pair], sum(numbers[pair : pair + 2]), sum(numbers)][int(rng.integers(3))]
-    output: Float = output_of(terms)
     below = abs(number).bit_length() - 1 - terms.a.one - terms.b.one - output.emin
     below += int(rng.integers(-ABOUT, ABOUT, endpoint=True))
-    side, flush = int(rng.integers(3)), terms.accumulator.flush
     if side == 2 or flush is None:
-        return below, 0, 0
+        return Corner(codes, below)
     below -= int(rng.integers(LARGER))
     form = (terms.a, terms.b)[side]
-    operand = int(form.format.element.integers[lanes[pair][side]])
+    operand = int(form.format.element.integers[codes[pair][side]])
     own = abs(operand).bit_length() - 1 - form.one - flush
     own += int(rng.integers(-ABOUT, ABOUT, endpoint=True))
-    return below, 0, own - (below - below // 2) if side == 0 else below // 2 - own
+    return Corner(codes, below, lower=below // 2 - own if side else own - (below - below // 2))

@@ -101,6 +101,19 @@ STEP_BITS = 12
 Lane = tuple[int, int]
 """Codes of a and b in one lane."""
 
+Product = tuple[int, Lane]
+"""A product, a whole number of the least ones, and a lane that has it."""
+
+
+def products_of_elements(terms: Terms) -> list[Product]:
+    """Every product of two positive elements, in ascending order."""
+    first, second = (
+        [(int(form.format.element.integers[x]), int(x)) for x in number_codes(form.format)]
+        for form in (terms.a, terms.b)
+    )
+    positive = product([x for x in first if x[0] > 0], [y for y in second if y[0] > 0])
+    return sorted({x * y: (a, b) for (x, a), (y, b) in positive}.items())
+
 
 class ProductSums:
     """Lanes whose products add up to a number, a whole number of the least products.
@@ -110,19 +123,12 @@ class ProductSums:
     """
 
     def __init__(self, terms: Terms) -> None:
-        first, second = (
-            [(int(form.format.element.integers[x]), int(x)) for x in number_codes(form.format)]
-            for form in (terms.a, terms.b)
-        )
-        lanes = {
-            x * y: (a, b)
-            for (x, a), (y, b) in product(first, second)
-            if x > 0 and y > 0 and x * y < 1 << STEP_BITS
-        }
-        self._lanes = sorted(lanes.items(), reverse=True)
+        found = products_of_elements(terms)[::-1]
+        self._lanes = [each for each in found if each[0] < 1 << STEP_BITS]
+        largest = self._lanes[0][0] if self._lanes else 1
         self._most = terms.reduction
         blocked = terms.a.format.blocked
-        self._bits = max(1, max(lanes, default=1).bit_length() - 1) if blocked else STEP_BITS
+        self._bits = max(1, largest.bit_length() - 1) if blocked else STEP_BITS
 
     def steps(self, number: int) -> Iterator[tuple[list[Lane], int]]:
         """Lanes of each step, and the place of its bits in the number, the highest bits first.

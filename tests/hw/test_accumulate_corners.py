@@ -8,11 +8,12 @@ import pytest
 
 from axs6.golden.formats import FP32
 from axs6.hw.units.accumulate import terms_of
-from axs6.hw.units.accumulate_corners import TOTALS, exact_ties
+from axs6.hw.units.accumulate_corners import TOTALS, exact_ties, far_blocks
 from axs6.hw.units.accumulate_steps import Corner, element_codes, items_of
 from axs6.hw.units.dot import DOT
 from axs6.hw.units.infinite_corners import infinite_terms
 from axs6.hw.units.narrow_corners import DISTANCES, FEW, cancelled
+from axs6.hw.units.pairwise_corners import pairwise_corners
 from axs6.hw.units.sum_operands import STEP_BITS, ProductSums
 
 
@@ -114,3 +115,40 @@ def test_a_few_bits_are_left_where_blocks_cancel() -> None:
     # Totals of 1 in the last place that is kept, beside products at any distance above.
     assert set(least.tolist()) == {least[0]}
     assert np.sign(totals).min() == -1
+
+
+def test_each_lane_is_far_from_the_first_block() -> None:
+    given = {"format": "mxint8", "block": 8, "accumulator": "cdna3_fp8"}
+    terms = terms_of(DOT.parameters(given))
+    items = items_of([*far_blocks(terms)], terms)
+    exponents = items["a.exponent"] + items["b.exponent"]
+    distances = exponents[:, 0] - exponents[:, 1]
+    assert {32, 128, 135, 263, -32, -128, -135, -263} <= set(distances.tolist())
+    for lane in range(8, 16):
+        own = distances[items["a.codes"][:, lane] != 0]
+        assert set(own.tolist()) == set(distances.tolist())
+
+
+@pytest.mark.parametrize("accumulator", ["cdna2_bf16", "cdna2_bf16_1k"])
+def test_operands_and_sums_of_pairs_are_about_the_least_normal_number(accumulator: str) -> None:
+    """In each lane, operands just below it and just above; and sums that become 0 for it."""
+    parameters = DOT.parameters({"format": "mxint8", "block": 8, "accumulator": accumulator})
+    terms = terms_of(parameters)
+    items = items_of([*pairwise_corners(terms)], terms)
+    operands = []
+    for name, form in (("a", terms.a), ("b", terms.b)):
+        codes = form.format.element.integers[items[f"{name}.codes"]].astype(np.float64)
+        scales = items[f"{name}.exponent"].reshape(len(codes), -1)[:, :1] - 127
+        operands.append(np.ldexp(codes, scales - form.one))
+        sizes = np.abs(operands[-1]) * 2.0**126
+        assert ((sizes >= 0.5) & (sizes < 1)).sum(axis=0).min() > 100
+        assert ((sizes >= 1) & (sizes < 2)).sum(axis=0).min() > 100
+    products = np.multiply(*operands).reshape(len(items["last"]), -1, 2)
+    normal = (np.abs([*operands, np.multiply(*operands)]) >= 2.0**-126).all(axis=0)
+    sums = products.sum(axis=2)
+    subnormal = (sums != 0) & (np.abs(sums) < 2.0**-126)
+    subnormal &= normal.reshape(products.shape).all(axis=2)
+    assert subnormal.sum(axis=0).min() > 100
+    found = DOT.golden(items, parameters)["value"] & 0x7FFFFFFF
+    assert (found[subnormal.all(axis=1)] == 0).all()
+    assert (found[found > 0] >= 0x00800000).all()

@@ -113,8 +113,8 @@ def test_the_plain_encoder_refuses_a_choice() -> None:
 
 
 def test_corners_have_ties_below_which_the_chosen_scale_drops_a_bit() -> None:
-    """A block in some hundred changes if the lowest bit of one of its values does, where the scale
-    after that of the largest magnitude is chosen."""
+    """Codes change when the lowest bits of the values are cleared, in more than 20 of the blocks
+    that take the next larger scale."""
     fmt = block_format("mxfp4_mse").with_block(8)
     rows = beside_ties(fmt, INPUT_DTYPES["fp32"], 8)
     values = rows.astype(np.uint32).view(np.float32)
