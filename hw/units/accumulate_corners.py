@@ -25,7 +25,8 @@ from axs6.hw.units.blocks import special_codes
 from axs6.hw.units.infinite_corners import infinite_terms
 from axs6.hw.units.narrow_corners import NARROW, narrow_corners
 from axs6.hw.units.pairwise_corners import pairwise_corners
-from axs6.hw.units.sum_operands import STEP_BITS, Lane, ProductSums
+from axs6.hw.units.product_corners import each_product
+from axs6.hw.units.sum_operands import STEP_BITS, Lane, ProductSums, products_of_elements
 from axs6.hw.units.unit import Items, Parameters
 from axs6.hw.units.vectors import HARD_DIVISOR, hard_quotients
 
@@ -36,12 +37,14 @@ def accumulated_corners(parameters: Parameters) -> Items:
     Every distance of exponents from 0 to beyond the bits that are kept, between terms of a step and
     between the accumulator and a step, with either sign and either one larger; zeros of either
     kind, under large scales and small ones; the least and the largest products; NaN and infinities.
-    Where scales multiply sums, the sums of two blocks or three, at every distance.
+    Each product of elements in each lane. Where scales multiply sums, the sums of two blocks or
+    three, at every distance.
     """
     terms = terms_of(parameters)
     vectors: list[Vector] = [
         *_distant(terms),
         *far_blocks(terms),
+        *added_distances(terms),
         *_beside_ties(terms),
         *exact_ties(terms),
         *_zeros(terms),
@@ -52,6 +55,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *_every_total(terms),
         *narrow_corners(terms),
         *pairwise_corners(terms),
+        *each_product(terms),
         *_special_vectors(terms),
         *_scaled(terms),
     ]
@@ -61,8 +65,7 @@ def accumulated_corners(parameters: Parameters) -> Items:
 def _distant(terms: Terms) -> Iterator[Vector]:
     """Two products at every distance, from their scales, from their elements, and within a step."""
     a, b = (element_codes(form) for form in (terms.a, terms.b))
-    most = (terms.accumulator.fraction or 24) + 6
-    for gap in range(most):
+    for gap in range(_distances(terms)):
         lower = [(x[0], y[0], 0) for x, y in _pairs(a, b, gap)]
         lower += [(x[-1], y[-1], 0) for x, y in _pairs(a, b, gap)]
         if terms.a.format.blocked:
@@ -74,6 +77,11 @@ def _distant(terms: Terms) -> Iterator[Vector]:
                 yield [Corner([first]), Corner([second], below), Corner(negated(first, terms))]
                 yield [Corner([first, second], 0, below)]
                 yield [Corner([first, second], 3, below), Corner([second, first], below, 3)]
+
+
+def _distances(terms: Terms) -> int:
+    """Distances of exponents, from 0 to beyond all bits that are kept."""
+    return (terms.accumulator.fraction or 24) + 6
 
 
 def far_blocks(terms: Terms) -> Iterator[Vector]:
@@ -88,6 +96,22 @@ def far_blocks(terms: Terms) -> Iterator[Vector]:
         lanes[place] = one
         for sign in (1, -1):
             yield [Corner(lanes, -sign * far // 2, sign * far)]
+
+
+def added_distances(terms: Terms) -> Iterator[Vector]:
+    """A total, at every distance below it a block of one product or none, and at every distance
+    below that one of the largest products: how far the last block moves is the sum of both.
+
+    Powers of two in the first block may be half a last place of the total.
+    """
+    block = int(terms.a.format.block)
+    one = (element_codes(terms.a)[-1][0], element_codes(terms.b)[-1][0])
+    nothing = (zero_code(terms.a), zero_code(terms.b))
+    powers = [lane for number, lane in products_of_elements(terms) if not number & number - 1]
+    distances = range(_distances(terms) if terms.reduction > block else 0)
+    for below, apart, first in product(distances, distances, (one, nothing, *powers[-1:])):
+        lanes = [first] + [nothing] * (block - 1) + [one] * (terms.reduction - block)
+        yield [Corner([one]), Corner(lanes, below, apart)]
 
 
 TIES = range(22, 27)

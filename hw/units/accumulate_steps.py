@@ -122,6 +122,11 @@ def negated(lane: Lane, terms: Terms) -> list[Lane]:
     return [(_minus(lane[0], terms.a), lane[1])]
 
 
+def both_negated(lane: Lane, terms: Terms) -> Lane:
+    """The lane with the negatives of both elements, where they have one."""
+    return _minus(lane[0], terms.a), _minus(lane[1], terms.b)
+
+
 def minus(lanes: Sequence[Lane], terms: Terms) -> list[Lane]:
     """Lanes with the negatives of their products."""
     return [negated(lane, terms)[0] for lane in lanes]

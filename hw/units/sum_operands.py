@@ -105,14 +105,19 @@ Product = tuple[int, Lane]
 """A product, a whole number of the least ones, and a lane that has it."""
 
 
-def products_of_elements(terms: Terms) -> list[Product]:
-    """Every product of two positive elements, in ascending order."""
+def lanes_of_products(terms: Terms) -> list[Product]:
+    """Every lane of two positive elements with its product, in ascending order of products."""
     first, second = (
         [(int(form.format.element.integers[x]), int(x)) for x in number_codes(form.format)]
         for form in (terms.a, terms.b)
     )
     positive = product([x for x in first if x[0] > 0], [y for y in second if y[0] > 0])
-    return sorted({x * y: (a, b) for (x, a), (y, b) in positive}.items())
+    return sorted(((x * y, (a, b)) for (x, a), (y, b) in positive), key=lambda x: x[0])
+
+
+def products_of_elements(terms: Terms) -> list[Product]:
+    """Every product of two positive elements, in ascending order, with one lane that has it."""
+    return sorted(dict(lanes_of_products(terms)).items())
 
 
 class ProductSums:

@@ -1,6 +1,7 @@
 """Corners of dot products with an accumulator have what their names say."""
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,13 @@ import pytest
 
 from axs6.golden.formats import FP32
 from axs6.hw.units.accumulate import terms_of
-from axs6.hw.units.accumulate_corners import TOTALS, exact_ties, far_blocks
+from axs6.hw.units.accumulate_corners import TOTALS, added_distances, exact_ties, far_blocks
 from axs6.hw.units.accumulate_steps import Corner, element_codes, items_of
 from axs6.hw.units.dot import DOT
 from axs6.hw.units.infinite_corners import infinite_terms
 from axs6.hw.units.narrow_corners import DISTANCES, FEW, cancelled
 from axs6.hw.units.pairwise_corners import pairwise_corners
+from axs6.hw.units.product_corners import each_product
 from axs6.hw.units.sum_operands import STEP_BITS, ProductSums
 
 
@@ -140,9 +142,9 @@ def test_operands_and_sums_of_pairs_are_about_the_least_normal_number(accumulato
         codes = form.format.element.integers[items[f"{name}.codes"]].astype(np.float64)
         scales = items[f"{name}.exponent"].reshape(len(codes), -1)[:, :1] - 127
         operands.append(np.ldexp(codes, scales - form.one))
-        sizes = np.abs(operands[-1]) * 2.0**126
-        assert ((sizes >= 0.5) & (sizes < 1)).sum(axis=0).min() > 100
-        assert ((sizes >= 1) & (sizes < 2)).sum(axis=0).min() > 100
+        for sizes in (operands[-1] * 2.0**126, operands[-1] * -(2.0**126)):
+            assert ((sizes >= 0.5) & (sizes < 1)).sum(axis=0).min() > 100
+            assert ((sizes >= 1) & (sizes < 2)).sum(axis=0).min() > 100
     products = np.multiply(*operands).reshape(len(items["last"]), -1, 2)
     normal = (np.abs([*operands, np.multiply(*operands)]) >= 2.0**-126).all(axis=0)
     sums = products.sum(axis=2)
@@ -152,3 +154,66 @@ def test_operands_and_sums_of_pairs_are_about_the_least_normal_number(accumulato
     found = DOT.golden(items, parameters)["value"] & 0x7FFFFFFF
     assert (found[subnormal.all(axis=1)] == 0).all()
     assert (found[found > 0] >= 0x00800000).all()
+
+
+@pytest.mark.parametrize("accumulator", ["cdna2_bf16", "cdna2"])
+def test_pairs_and_steps_nearly_cancel(accumulator: str) -> None:
+    """Large products of which 1 is left, under scales far from the least normal number too."""
+    parameters = DOT.parameters({"format": "mxint8", "block": 8, "accumulator": accumulator})
+    terms = terms_of(parameters)
+    items = items_of([*pairwise_corners(terms)], terms)
+    values = [
+        form.format.element.integers[items[f"{name}.codes"]].astype(np.int64)
+        for name, form in (("a", terms.a), ("b", terms.b))
+    ]
+    products = values[0] * values[1]
+    found = DOT.golden(items, parameters)["value"] & 0x7FFFFFFF
+    large = (np.abs(products).max(axis=1) > 1000) & (found > 0x20000000) & (found < FP32.infinity)
+    for first in range(0, terms.reduction, 2):
+        left = np.abs(products[:, first : first + 2].sum(axis=1))
+        assert (large & (left == 1)).sum() > 10
+    assert (large & (np.abs(products.sum(axis=1)) == 1)).sum() > 10
+
+
+@pytest.mark.parametrize(
+    ("format", "accumulator"), [("axs6", "cdna2"), ("fp8_e4m3", "blackwell_fp4")]
+)
+def test_each_lane_has_each_product(format: str, accumulator: str) -> None:
+    """Each pair of elements but for signs, in steps with few zeros and with many."""
+    given = {"format": format, "block": 8, "accumulator": accumulator}
+    terms = terms_of(DOT.parameters(given))
+    items = items_of([*each_product(terms)], terms)
+    values = [
+        form.format.element.integers[items[f"{name}.codes"]].astype(np.int64)
+        for name, form in (("a", terms.a), ("b", terms.b))
+    ]
+    products = values[0] * values[1]
+    few = (products != 0).mean(axis=1) < 0.2
+    assert 0.2 < few.mean() < 0.5
+    a, b = (np.unique(np.abs(x[x != 0])) for x in values)
+    for lane in range(terms.reduction):
+        pairs = set(zip(*(np.abs(x[:, lane]).tolist() for x in values), strict=True))
+        assert pairs >= {*product(a.tolist(), b.tolist())}
+        assert {tuple(np.sign([x[lane], y[lane]])) for x, y in zip(*values, strict=True)} >= {
+            (x, y) for x in (-1, 1) for y in (-1, 1)
+        }
+    # Of about the same size: most are within a small share of the largest one in their step.
+    largest = np.abs(products).max(axis=1, keepdims=True)
+    assert (np.abs(products) * 4 >= largest)[products != 0].mean() > 0.9
+
+
+def test_distances_are_added_beyond_all_bits() -> None:
+    """Nothing of the last block is left where both distances together are too large, even of a
+    total that ends in a tie."""
+    parameters = DOT.parameters({"format": "axs6", "block": 8, "accumulator": "hopper_to_fp16"})
+    terms = terms_of(parameters)
+    vectors = [*added_distances(terms)]
+    assert len(vectors) == 3 * 31**2
+    found = DOT.golden(items_of(vectors, terms), parameters)["value"]
+    dropped = [[Corner(x.lanes[:8], x.below) if x.apart else x for x in v] for v in vectors]
+    alone = DOT.golden(items_of(dropped, terms), parameters)["value"]
+    beyond = np.array([v[1].below + v[1].apart > 31 for v in vectors])
+    np.testing.assert_array_equal(found[beyond], alone[beyond])
+    # Some bits further up the last block decides the tie.
+    ties = np.array([v[1].below == 10 and 0 < v[1].apart < 10 for v in vectors])
+    assert (found[ties] != alone[ties]).any()
