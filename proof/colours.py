@@ -9,11 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from axs6.proof.abc import run_abc
 from axs6.proof.aig import FALSE, TRUE, Graph, write_aiger
-from axs6.proof.solver import SOLVER, never
 from axs6.sim.process import temporary_folder
 
 INPUT = -1
@@ -33,16 +31,6 @@ class Property(StrEnum):
     LATENCY = "with an item inside, valid comes within the latency"
     PROGRESS = "an item comes out while the receiver is ready"
     RATE = "while the receiver is ready, an item is taken in every cycle"
-
-
-class Answer(NamedTuple):
-    """Whether something holds in all cycles, None if the time is over; and what shows it."""
-
-    holds: bool | None
-    by: str
-
-
-PDR, INDUCTION = "ABC pdr", f"{SOLVER}, by induction"
 
 
 @dataclass(frozen=True)
@@ -94,27 +82,24 @@ class Control:
     loads: Mapping[int, Load]
     out: Sequence[Load]
 
-    def shows(self, name: Property, latency: int, seconds: float) -> Answer:
-        """Whether a property holds.
+    def shows(self, name: Property, latency: int, seconds: float) -> bool | None:
+        """Whether a property holds; None if the time is over.
 
         Args:
             name: of the property. latency: cycles from input to output without stalls. seconds:
-            limit of each question.
+            limit of ABC.
 
         Raises:
-            ImportError: python-sat is missing.
             SynthesisError: pyosys is missing.
         """
-        if _Machine(self, latency).holds_by_induction(name, seconds):
-            return Answer(True, INDUCTION)
         machine = _Machine(self, latency)
         return machine.never(machine.violation(name), seconds)
 
-    def avoids(self, literal: int, seconds: float) -> Answer:
-        """Whether a literal is 0 in every cycle."""
+    def avoids(self, literal: int, seconds: float) -> bool | None:
+        """Whether a literal is 0 in every cycle; None if the time is over."""
         return _Machine(self, 1).never(literal, seconds)
 
-    def keeps(self, given: int, found: int, seconds: float) -> Answer:
+    def keeps(self, given: int, found: int, seconds: float) -> bool | None:
         """Whether a bit of each item as it goes in is another one as it comes out.
 
         Args:
@@ -122,19 +107,6 @@ class Control:
         """
         machine = _Machine(self, 1)
         return machine.never(machine.changes(given, found), seconds)
-
-
-class _Mark(NamedTuple):
-    """One item is marked.
-
-    enters: it goes in. sent: it went in before. out: the mark of the output. left: it came out
-    before.
-    """
-
-    enters: int
-    sent: int
-    out: int
-    left: int
 
 
 class _Machine:
@@ -148,98 +120,23 @@ class _Machine:
         self._is = control.handshakes
         self._begun = self._remembered(TRUE)
         self._fresh = {bank: self._free() for bank in control.loads}
-        self._colours: list[int] = []
 
     def violation(self, name: Property) -> int:
         """Whether a property is violated."""
-        if name is Property.ONCE:
-            return self._once(self._marked())
-        if name in (Property.LATENCY, Property.PROGRESS):
-            return self._lasts(*self._waits(name, self._inside(self._marked())))
         return {
             Property.ORDER: self._order,
+            Property.ONCE: self._once,
             Property.WHOLE: self._whole,
             Property.HELD: self._held,
+            Property.LATENCY: self._late,
+            Property.PROGRESS: self._stuck,
             Property.RATE: self._refuses,
         }[name]()
 
-    def holds_by_induction(self, name: Property, seconds: float) -> bool:
-        """Whether a property is shown from what a queue holds: the marked item is inside if, and
-        only if, it would come out of the registers.
-
-        If that is so in a cycle, with registers of any values, it is so in the next one. It is so
-        after a reset. Of registers of which it is so, some cycles are asked, as many as the
-        property speaks of. That a property does not hold cannot be shown this way.
-        """
-        if name not in (Property.ONCE, Property.LATENCY, Property.PROGRESS):
-            return False
-        mark, graph = self._marked(), self._graph
-        inside = self._inside(mark)
-        once, again = self._comes_out(mark.out)
-        early = graph.both(mark.left, mark.sent ^ 1)
-        held = graph.any([graph.unlike(inside, once), again, early]) ^ 1
-        if name is Property.ONCE:
-            bad, cycles = self._once(mark), 1
-        else:
-            bad, cycles = self._waits(name, inside)
-        (first,) = self._unrolled([[held]], self._after_reset())
-        before, after = self._unrolled([[held], [held]], self._any_values())
-        violated = self._unrolled([[held, bad], *[[bad]] * (cycles - 1)], self._any_values())
-        asked = (first ^ 1, graph.both(before, after ^ 1), graph.all(violated))
-        return all(never(graph, each, seconds) for each in asked)
-
-    def _comes_out(self, out: int) -> tuple[int, int]:
-        """Whether the mark comes out if nothing goes in and the receiver is ready, of at most two
-        items a rank; and whether it does so more than once."""
-        given = {**dict.fromkeys(self._inputs, FALSE), self._is.ready: TRUE}
-        shown = self._graph.both(self._is.shown, out)
-        cycles = 2 * self._latency + 2
-        once = again = FALSE
-        for each in self._unrolled([[shown]] * cycles, self._any_values(), given):
-            again = self._graph.any([again, self._graph.both(once, each)])
-            once = self._graph.any([once, each])
-        return once, again
-
-    def _any_values(self) -> dict[int, int]:
-        """Each register with any value, in cycles after the first one.
-
-        The first one is like others, as colours may have any value at first.
-        """
-        return {bit: bit for bit, *_ in self._registers} | {self._begun: TRUE}
-
-    def _after_reset(self) -> dict[int, int]:
-        """The values of registers after a reset, with colours and all that is not reset as they
-        are."""
-        known = {bit: TRUE if one else FALSE for bit, _, one in self._registers if one is not None}
-        return self._any_values() | known | {x: x for x in self._colours} | {self._begun: TRUE}
-
-    def _unrolled(
-        self,
-        watched: Iterable[Sequence[int]],
-        values: Mapping[int, int],
-        given: Mapping[int, int] | None = None,
-    ) -> list[int]:
-        """Literals in each of some cycles.
-
-        Args:
-            watched: the literals of each cycle. values: of registers in the first one. given: what
-            inputs are in all of them; without it they are free.
-        """
-        found = []
-        for literals in watched:
-            free = {
-                bit: self._graph.input(f"free {bit} {len(self._graph)}") for bit in self._inputs
-            }
-            wanted = [*literals, *(after for _, after, _ in self._registers)]
-            now = self._graph.cofactor(wanted, {**values, **(given or free)})
-            found += now[: len(literals)]
-            values = dict(zip(values, now[len(literals) :], strict=True))
-        return found
-
-    def never(self, bad: int, seconds: float) -> Answer:
+    def never(self, bad: int, seconds: float) -> bool | None:
         """Whether a literal is never 1."""
         if bad == FALSE:
-            return Answer(True, PDR)
+            return True
         # A register that starts as 1 is the complement of one that starts as 0.
         started = {bit: bit ^ 1 for bit, _, one in self._registers if one}
         started |= {
@@ -257,8 +154,8 @@ class _Machine:
             commands = ["read queue.aig", "strash", f"pdr -T {max(1, int(seconds))}"]
             said = run_abc(folder, commands, seconds + 5)
         if said and "Property proved" in said:
-            return Answer(True, PDR)
-        return Answer(False if said and re.search(r"was asserted in frame", said) else None, PDR)
+            return True
+        return False if said and re.search(r"was asserted in frame", said) else None
 
     def _free(self) -> int:
         """A bit that is arbitrary in each cycle."""
@@ -286,7 +183,6 @@ class _Machine:
         """
         graph = self._graph
         bits = {bank: graph.input(f"colour {len(graph)}") for bank in self._of.loads}
-        self._colours += bits.values()
         now = {
             bank: graph.choose(self._begun, bit, self._fresh[bank]) for bank, bit in bits.items()
         }
@@ -306,16 +202,14 @@ class _Machine:
             self._registers.append((bits[bank], taken(load, now[bank]), False))
         return join(taken(load, FALSE) for load in self._of.out)
 
-    def _marked(self) -> _Mark:
-        """One item is marked, any."""
+    def _marked(self) -> tuple[int, int, int, int]:
+        """One item is marked: whether it goes in, whether it went in before, the output's mark, and
+        whether it left."""
         graph, free = self._graph, self._free()
         enters = graph.both(self._is.push, free)
         sent = self._ever(enters)
         out = self._colour(graph.both(free, sent ^ 1), graph.any)
-        return _Mark(enters, sent, out, self._ever(graph.both(self._is.pop, out)))
-
-    def _inside(self, mark: _Mark) -> int:
-        return self._graph.both(mark.sent, mark.left ^ 1)
+        return enters, sent, out, self._ever(graph.both(self._is.pop, out))
 
     def _order(self) -> int:
         """From some item on all are marked: after a mark at the output there are no others."""
@@ -325,10 +219,11 @@ class _Machine:
         seen = self._ever(graph.both(self._is.shown, out))
         return graph.both(self._is.shown, graph.both(seen, out ^ 1))
 
-    def _once(self, mark: _Mark) -> int:
-        shown = self._graph.both(self._is.shown, mark.out)
-        early = self._graph.both(mark.sent ^ 1, mark.enters ^ 1)
-        return self._graph.both(shown, self._graph.any([mark.left, early]))
+    def _once(self) -> int:
+        enters, sent, out, left = self._marked()
+        shown = self._graph.both(self._is.shown, out)
+        early = self._graph.both(sent ^ 1, enters ^ 1)
+        return self._graph.both(shown, self._graph.any([left, early]))
 
     def _whole(self) -> int:
         """Whether any part of an output is marked, and whether every part is, are the same."""
@@ -353,23 +248,25 @@ class _Machine:
         unlike = graph.unlike(graph.choose(sent, was, given), found)
         return graph.all([self._is.pop, out, graph.any([sent, enters]), unlike])
 
-    def _waits(self, name: Property, inside: int) -> tuple[int, int]:
-        """What is so of an item inside for a number of cycles, if LATENCY or PROGRESS is violated.
+    def _late(self) -> int:
+        _, sent, _, left = self._marked()
+        inside = self._graph.both(sent, left ^ 1)
+        return self._lasts(self._graph.both(inside, self._is.shown ^ 1), self._latency - 1)
 
-        Of at most two items a rank each comes out in a cycle in which the receiver is ready.
-        """
-        if name is Property.LATENCY:
-            return self._graph.both(inside, self._is.shown ^ 1), self._latency
-        return self._graph.both(inside, self._is.ready), 2 * self._latency + 2
+    def _stuck(self) -> int:
+        """Each of at most two items a rank comes out in a cycle in which the receiver is ready."""
+        _, sent, _, left = self._marked()
+        inside = self._graph.both(sent, left ^ 1)
+        return self._lasts(self._graph.both(inside, self._is.ready), 2 * self._latency + 1)
 
     def _refuses(self) -> int:
         """The receiver has been ready for as long as it takes to empty the unit."""
-        ready = self._lasts(self._is.ready, 2 * self._latency + 2)
+        ready = self._lasts(self._is.ready, 2 * self._latency + 1)
         return self._graph.both(ready, self._is.takes ^ 1)
 
     def _lasts(self, state: int, cycles: int) -> int:
-        """Whether something is so for a number of cycles."""
+        """Whether something is so for more than a number of cycles."""
         ages = state
-        for _ in range(cycles - 1):
+        for _ in range(cycles):
             ages = self._graph.both(state, self._remembered(ages))
         return ages
