@@ -7,11 +7,13 @@ propositional temporal logic", POPL 1986.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from axs6.proof.abc import run_abc
 from axs6.proof.aig import FALSE, TRUE, Graph, write_aiger
+from axs6.proof.induction import INDUCTION, EmptyStates, Machine, Register
 from axs6.sim.process import temporary_folder
 
 INPUT = -1
@@ -31,6 +33,16 @@ class Property(StrEnum):
     LATENCY = "with an item inside, valid comes within the latency"
     PROGRESS = "an item comes out while the receiver is ready"
     RATE = "while the receiver is ready, an item is taken in every cycle"
+
+
+class Answer(NamedTuple):
+    """Whether something holds in all cycles, None if the time is over; and what shows it."""
+
+    holds: bool | None
+    by: str
+
+
+PDR = "ABC pdr"
 
 
 @dataclass(frozen=True)
@@ -77,36 +89,63 @@ class Control:
     """
 
     graph: Graph
-    registers: Sequence[tuple[int, int, bool | None]]
+    registers: Sequence[Register]
     handshakes: Handshakes
     loads: Mapping[int, Load]
     out: Sequence[Load]
 
-    def shows(self, name: Property, latency: int, seconds: float) -> bool | None:
-        """Whether a property holds; None if the time is over.
+    def shows(self, name: Property, latency: int, seconds: float) -> Answer:
+        """Whether a property holds.
 
         Args:
             name: of the property. latency: cycles from input to output without stalls. seconds:
-            limit of ABC.
+            limit of each question.
 
         Raises:
+            ImportError: python-sat is missing.
             SynthesisError: pyosys is missing.
         """
         machine = _Machine(self, latency)
-        return machine.never(machine.violation(name), seconds)
+        return machine.shows(machine.asked(name), seconds)
 
-    def avoids(self, literal: int, seconds: float) -> bool | None:
-        """Whether a literal is 0 in every cycle; None if the time is over."""
+    def avoids(self, literal: int, seconds: float) -> Answer:
+        """Whether a literal is 0 in every cycle."""
         return _Machine(self, 1).never(literal, seconds)
 
-    def keeps(self, given: int, found: int, seconds: float) -> bool | None:
+    def keeps(self, given: int, found: int, latency: int, seconds: float) -> Answer:
         """Whether a bit of each item as it goes in is another one as it comes out.
 
         Args:
-            given, found: the two bits. seconds: limit of ABC.
+            given, found: the two bits. latency, seconds: as of `shows`.
         """
-        machine = _Machine(self, 1)
-        return machine.never(machine.changes(given, found), seconds)
+        machine = _Machine(self, latency)
+        return machine.shows(machine.changes(given, found), seconds)
+
+
+class _Asked(NamedTuple):
+    """What is asked of a machine.
+
+    bad: what is so in each of some cycles in turn, if it is violated. watched: what is seen in each
+    cycle while the machine empties. right: whether that is so of all that it holds; what is watched
+    in the first cycle comes first.
+    """
+
+    bad: Sequence[int]
+    watched: Sequence[int]
+    right: Callable[[Sequence[Sequence[int]]], int]
+
+
+class _Mark(NamedTuple):
+    """One item is marked.
+
+    enters: it goes in. sent: it went in before. out: the mark of the output. left: it came out
+    before.
+    """
+
+    enters: int
+    sent: int
+    out: int
+    left: int
 
 
 class _Machine:
@@ -114,15 +153,17 @@ class _Machine:
 
     def __init__(self, control: Control, latency: int) -> None:
         self._of, self._latency = control, latency
+        self._cycles = 2 * latency + 2
         self._graph = control.graph
         self._registers = list(control.registers)
         self._inputs = list(control.handshakes.inputs)
         self._is = control.handshakes
         self._begun = self._remembered(TRUE)
         self._fresh = {bank: self._free() for bank in control.loads}
+        self._colours: list[int] = []
 
-    def violation(self, name: Property) -> int:
-        """Whether a property is violated."""
+    def asked(self, name: Property) -> _Asked:
+        """What a property asks."""
         return {
             Property.ORDER: self._order,
             Property.ONCE: self._once,
@@ -133,10 +174,36 @@ class _Machine:
             Property.RATE: self._refuses,
         }[name]()
 
-    def never(self, bad: int, seconds: float) -> bool | None:
+    def shows(self, asked: _Asked, seconds: float) -> Answer:
+        """Whether something is not violated: by induction, or else by pdr, which may also show that
+        it is."""
+        if self._holds_by_induction(asked, seconds):
+            return Answer(True, INDUCTION)
+        violated, *later = asked.bad
+        for each in later:
+            violated = self._graph.both(each, self._remembered(violated))
+        return self.never(violated, seconds)
+
+    def _holds_by_induction(self, asked: _Asked, seconds: float) -> bool:
+        """Whether it is shown from what the machine holds, as it would come out of the registers.
+
+        The first cycle is one like others, as colours may have any value at first.
+        """
+        graph = self._graph
+        registers = [
+            (bit, after, None if bit in self._colours else bit == self._begun or one)
+            for bit, after, one in self._registers
+        ]
+        machine = Machine(graph, registers, self._inputs, self._is.ready, self._cycles)
+        control = replace(machine, registers=self._of.registers, inputs=self._is.inputs)
+        seen, empty = machine.emptied(machine.any_values() | {self._begun: TRUE}, asked.watched)
+        held = graph.both(EmptyStates(control).has(empty), asked.right(seen))
+        return machine.holds(graph.both(held, self._begun), asked.bad, seconds)
+
+    def never(self, bad: int, seconds: float) -> Answer:
         """Whether a literal is never 1."""
         if bad == FALSE:
-            return True
+            return Answer(True, PDR)
         # A register that starts as 1 is the complement of one that starts as 0.
         started = {bit: bit ^ 1 for bit, _, one in self._registers if one}
         started |= {
@@ -154,8 +221,8 @@ class _Machine:
             commands = ["read queue.aig", "strash", f"pdr -T {max(1, int(seconds))}"]
             said = run_abc(folder, commands, seconds + 5)
         if said and "Property proved" in said:
-            return True
-        return False if said and re.search(r"was asserted in frame", said) else None
+            return Answer(True, PDR)
+        return Answer(False if said and re.search(r"was asserted in frame", said) else None, PDR)
 
     def _free(self) -> int:
         """A bit that is arbitrary in each cycle."""
@@ -183,6 +250,7 @@ class _Machine:
         """
         graph = self._graph
         bits = {bank: graph.input(f"colour {len(graph)}") for bank in self._of.loads}
+        self._colours += bits.values()
         now = {
             bank: graph.choose(self._begun, bit, self._fresh[bank]) for bank, bit in bits.items()
         }
@@ -202,71 +270,107 @@ class _Machine:
             self._registers.append((bits[bank], taken(load, now[bank]), False))
         return join(taken(load, FALSE) for load in self._of.out)
 
-    def _marked(self) -> tuple[int, int, int, int]:
-        """One item is marked: whether it goes in, whether it went in before, the output's mark, and
-        whether it left."""
+    def _marked(self) -> _Mark:
+        """One item is marked, any."""
         graph, free = self._graph, self._free()
         enters = graph.both(self._is.push, free)
         sent = self._ever(enters)
         out = self._colour(graph.both(free, sent ^ 1), graph.any)
-        return enters, sent, out, self._ever(graph.both(self._is.pop, out))
+        return _Mark(enters, sent, out, self._ever(graph.both(self._is.pop, out)))
 
-    def _order(self) -> int:
+    def _inside(self, mark: _Mark) -> int:
+        return self._graph.both(mark.sent, mark.left ^ 1)
+
+    def _of_mark(self, mark: _Mark, bad: Sequence[int], wrong: int = FALSE) -> _Asked:
+        """Of an item that is marked: it is inside if, and only if, it would come out, once.
+
+        Args:
+            mark: of the item. bad: as of `_Asked`. wrong: what is not so as it comes out.
+        """
+        graph = self._graph
+
+        def right(seen: Sequence[Sequence[int]]) -> int:
+            once = again = FALSE
+            for out, _ in seen:
+                again = graph.any([again, graph.both(once, out)])
+                once = graph.any([once, out])
+            early = graph.both(mark.left, mark.sent ^ 1)
+            unlike = graph.unlike(self._inside(mark), once)
+            return graph.any([unlike, again, early, *(x for _, x in seen)]) ^ 1
+
+        out = graph.both(self._is.shown, mark.out)
+        return _Asked(bad, [out, graph.both(out, wrong)], right)
+
+    def _order(self) -> _Asked:
         """From some item on all are marked: after a mark at the output there are no others."""
         graph, free = self._graph, self._free()
         sent = self._ever(graph.both(self._is.push, free))
         out = self._colour(graph.any([free, sent]), graph.any)
-        seen = self._ever(graph.both(self._is.shown, out))
-        return graph.both(self._is.shown, graph.both(seen, out ^ 1))
+        marked, other = (graph.both(self._is.shown, x) for x in (out, out ^ 1))
+        seen = self._ever(marked)
 
-    def _once(self) -> int:
-        enters, sent, out, left = self._marked()
-        shown = self._graph.both(self._is.shown, out)
-        early = self._graph.both(sent ^ 1, enters ^ 1)
-        return self._graph.both(shown, self._graph.any([left, early]))
+        def right(cycles: Sequence[Sequence[int]]) -> int:
+            before, wrong = seen, graph.both(seen, sent ^ 1)
+            for with_mark, without in cycles:
+                wrong = graph.any(
+                    [wrong, graph.both(before, without), graph.both(with_mark, sent ^ 1)]
+                )
+                before = graph.any([before, with_mark])
+            return wrong ^ 1
 
-    def _whole(self) -> int:
+        return _Asked([graph.both(seen, other)], [marked, other], right)
+
+    def _once(self) -> _Asked:
+        """A mark comes out again, or before it went in."""
+        graph, mark = self._graph, self._marked()
+        shown = graph.both(self._is.shown, mark.out)
+        early = graph.both(mark.sent ^ 1, mark.enters ^ 1)
+        return self._of_mark(mark, [graph.both(shown, graph.any([mark.left, early]))])
+
+    def _whole(self) -> _Asked:
         """Whether any part of an output is marked, and whether every part is, are the same."""
         graph, free = self._graph, self._free()
         some, every = self._colour(free, graph.any), self._colour(free, graph.all)
-        return graph.both(self._is.shown, graph.unlike(some, every))
+        parts = graph.both(self._is.shown, graph.unlike(some, every))
+        return _Asked([parts], [parts], lambda cycles: graph.any(x for (x,) in cycles) ^ 1)
 
-    def _held(self) -> int:
+    def _held(self) -> _Asked:
         graph, valid = self._graph, self._is.shown
         out = self._colour(self._free(), graph.any)
-        waiting = self._remembered(graph.both(valid, self._is.ready ^ 1))
         kept = graph.both(valid, graph.unlike(out, self._remembered(out)) ^ 1)
-        return graph.both(waiting, kept ^ 1)
+        return _Asked([graph.both(valid, self._is.ready ^ 1), kept ^ 1], [], _nothing)
 
-    def changes(self, given: int, found: int) -> int:
+    def _late(self) -> _Asked:
+        """An item is inside in as many cycles as the latency, and none comes out."""
+        mark = self._marked()
+        waits = self._graph.both(self._inside(mark), self._is.shown ^ 1)
+        return self._of_mark(mark, [waits] * self._latency)
+
+    def _stuck(self) -> _Asked:
+        """An item stays inside. Of at most two items a rank each comes out in a cycle in which the
+        receiver is ready."""
+        mark = self._marked()
+        waits = self._graph.both(self._inside(mark), self._is.ready)
+        return self._of_mark(mark, [waits] * self._cycles)
+
+    def _refuses(self) -> _Asked:
+        """The receiver has been ready for as long as it takes to empty the unit."""
+        ready = self._is.ready
+        refuses = self._graph.both(ready, self._is.takes ^ 1)
+        return _Asked([*[ready] * (self._cycles - 1), refuses], [], _nothing)
+
+    def changes(self, given: int, found: int) -> _Asked:
         """Whether a bit of the item that is marked is one as it goes in, and as it comes out
         another."""
-        graph = self._graph
-        enters, sent, out, _ = self._marked()
+        graph, mark = self._graph, self._marked()
         was = graph.input(f"state {len(graph)}")
-        self._registers.append((was, graph.choose(sent, was, given), False))
-        unlike = graph.unlike(graph.choose(sent, was, given), found)
-        return graph.all([self._is.pop, out, graph.any([sent, enters]), unlike])
+        now = graph.choose(mark.sent, was, given)
+        self._registers.append((was, now, False))
+        unlike = graph.unlike(now, found)
+        inside = graph.any([mark.sent, mark.enters])
+        return self._of_mark(mark, [graph.all([self._is.pop, mark.out, inside, unlike])], unlike)
 
-    def _late(self) -> int:
-        _, sent, _, left = self._marked()
-        inside = self._graph.both(sent, left ^ 1)
-        return self._lasts(self._graph.both(inside, self._is.shown ^ 1), self._latency - 1)
 
-    def _stuck(self) -> int:
-        """Each of at most two items a rank comes out in a cycle in which the receiver is ready."""
-        _, sent, _, left = self._marked()
-        inside = self._graph.both(sent, left ^ 1)
-        return self._lasts(self._graph.both(inside, self._is.ready), 2 * self._latency + 1)
-
-    def _refuses(self) -> int:
-        """The receiver has been ready for as long as it takes to empty the unit."""
-        ready = self._lasts(self._is.ready, 2 * self._latency + 1)
-        return self._graph.both(ready, self._is.takes ^ 1)
-
-    def _lasts(self, state: int, cycles: int) -> int:
-        """Whether something is so for more than a number of cycles."""
-        ages = state
-        for _ in range(cycles):
-            ages = self._graph.both(state, self._remembered(ages))
-        return ages
+def _nothing(seen: Sequence[Sequence[int]]) -> int:
+    """Nothing is held."""
+    return TRUE

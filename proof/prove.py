@@ -14,7 +14,7 @@ from axs6.hw.registry import find_with_streams
 from axs6.hw.units.unit import Items
 from axs6.hw.verilog import Generated, generate
 from axs6.proof.aig import NEXT, UNDRIVEN, Graph
-from axs6.proof.colours import Property
+from axs6.proof.colours import Answer, Property
 from axs6.proof.equivalence import compare
 from axs6.proof.items import item_of, names_of, numbers_of, one_item_each
 from axs6.proof.netlists import Design, check_driven, mapped_design, verilog_design
@@ -258,17 +258,17 @@ class UnitProof:
             yield self._in_all_cycles(name, text, design, shows)
 
     def _in_all_cycles(
-        self, name: str, text: str, design: Design, shows: Callable[[], bool | None]
+        self, name: str, text: str, design: Design, shows: Callable[[], Answer]
     ) -> Claim:
-        """A claim that ABC shows or not."""
+        """A claim that is shown or not."""
         start = time.perf_counter()
-        shown = shows()
+        holds, by = shows()
         seconds = time.perf_counter() - start
-        if shown is False:
-            reason = f"ABC pdr, {self._seen_with_stalls(design)}"
+        if holds is False:
+            reason = f"{by}, {self._seen_with_stalls(design)}"
             return Claim(name, text, Outcome.REFUTED, reason, seconds)
-        outcome = Outcome.PROVED if shown else Outcome.OPEN
-        return Claim(name, text, outcome, "ABC pdr", seconds)
+        outcome = Outcome.PROVED if holds else Outcome.OPEN
+        return Claim(name, text, outcome, by, seconds)
 
     def _same_function(self, name: str, design: Design, one: Graph, other: Graph) -> Claim:
         start, text = time.perf_counter(), self.same

@@ -76,7 +76,7 @@ class SameItems:
             return Decision(Verdict.DIFFERENT, item_of(found.inputs, self._inputs))
         control = unit.control()
         shown = found.equal and all(
-            control.shows(each, self._latency, self._seconds) for each in Property
+            control.shows(each, self._latency, self._seconds).holds for each in Property
         )
         return Decision(Verdict.EQUAL if shown else Verdict.OPEN)
 
@@ -106,7 +106,7 @@ class _Vectors(VectorUnit):
         control = self.control()
         adding = (partial(self.shows, each, latency) for each in Adding)
         queued = (partial(control.shows, each, latency, self._seconds) for each in Property)
-        return all(shows() for shows in (*adding, *queued))
+        return all(shows().holds for shows in (*adding, *queued))
 
 
 class SameVectors:

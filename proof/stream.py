@@ -3,7 +3,8 @@
 Everything is read from the flat netlist with its registers; names of nets mean nothing.
 
 1. Control registers are those that `valid` and `ready` depend on. No payload may be among what they
-   depend on, and reset has to make each of them a constant.
+   depend on, and reset has to make each of them a constant. Those that are copies of another one
+   are that one.
 2. A register that takes a constant in every cycle, of a reset too, is that constant after it. Every
    other register holds its value or takes a function of others, as a few control nodes say.
    Registers that do so alike are a bank.
@@ -55,7 +56,7 @@ class PipelinedUnit:
         self._out = {
             name: bit for name, bit in graph.outputs.items() if name.startswith("o_payload[")
         }
-        self._control = self._find_control()
+        self._control = self._join_twins(self._find_control())
         self._cut = self._find_cut()
         self._rows = {
             node: self._under_controls(literal)
@@ -91,6 +92,31 @@ class PipelinedUnit:
         *nexts, self._i_ready, self._o_valid = graph.cofactor(wanted, {self._rst: FALSE})
         self._next = dict(zip(self._next, nexts, strict=True))
         return dict(zip(nodes, reset, strict=True))
+
+    def _join_twins(self, control: Mapping[int, int | None]) -> dict[int, int | None]:
+        """Control registers without those that start as another one, and always take the same.
+
+        Copies of a register share its fan-out. All that start alike are taken to be one, and those
+        are told apart that take another function then, until nothing changes.
+        """
+        graph = self._graph
+        kind = {node: after for node, after in control.items() if after is not None}
+        while True:
+            first = {k: node for node, k in reversed(kind.items())}
+            same = {2 * node: 2 * first[k] for node, k in kind.items()}
+            taken = graph.cofactor([self._next[node] for node in kind], same)
+            number: dict[tuple[int, int], int] = {}
+            for (node, k), after in zip(kind.items(), taken, strict=True):
+                kind[node] = number.setdefault((k, after), len(number))
+            if len(number) == len(first):
+                break
+        twins = kind.keys() - first.values()
+        self._next = {node: after for node, after in self._next.items() if node not in twins}
+        wanted = [*self._next.values(), *self._out.values(), self._i_ready, self._o_valid]
+        *found, self._i_ready, self._o_valid = graph.cofactor(wanted, same)
+        self._next = dict(zip(self._next, found, strict=False))
+        self._out = dict(zip(self._out, found[len(self._next) :], strict=True))
+        return {node: after for node, after in control.items() if node not in twins}
 
     def _more_control(self) -> list[int]:
         """Registers that are control though `valid` and `ready` may not depend on them."""

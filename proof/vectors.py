@@ -23,7 +23,7 @@ import numpy as np
 
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.cases import words_of
-from axs6.proof.colours import NOTHING_KNOWN, Control, Load, Property
+from axs6.proof.colours import NOTHING_KNOWN, Answer, Control, Load, Property
 from axs6.proof.solver import never
 from axs6.proof.steps import NotShownError
 from axs6.proof.stream import PipelinedUnit
@@ -157,14 +157,14 @@ class VectorUnit(PipelinedUnit):
         found = self._controlled(handshakes, self._taken.values())
         return replace(found, loads={**found.loads, **self._taken})
 
-    def shows(self, name: Adding, latency: int) -> bool | None:
-        """Whether a property holds; None if the time is over."""
+    def shows(self, name: Adding, latency: int) -> Answer:
+        """Whether a property holds."""
         graph, control = self._graph, self.adding()
         if name in QUEUED:
             return control.shows(QUEUED[name], latency, self._seconds)
         if name is Adding.BEGIN:
             (begins,) = graph.cofactor([self._begins], {2 * x: n for x, n in self._next.items()})
-            return control.keeps(graph.any(self._ends), begins, self._seconds)
+            return control.keeps(graph.any(self._ends), begins, latency, self._seconds)
         bad = FALSE
         for load in self._taken.values():
             holds = graph.any(

@@ -15,7 +15,9 @@ from axs6.hw.units.accumulate_steps import (
     Vector,
     element_codes,
     items_of,
+    items_of_codes,
     minus,
+    minus_codes,
     negated,
     output_of,
     signed,
@@ -55,11 +57,11 @@ def accumulated_corners(parameters: Parameters) -> Items:
         *_every_total(terms),
         *narrow_corners(terms),
         *pairwise_corners(terms),
-        *each_product(terms),
         *_special_vectors(terms),
         *_scaled(terms),
     ]
-    return items_of(vectors, terms)
+    parts = [items_of(vectors, terms), nearly_equal(terms), each_product(terms)]
+    return {name: np.concatenate([x[name] for x in parts]) for name in parts[0]}
 
 
 def _distant(terms: Terms) -> Iterator[Vector]:
@@ -220,8 +222,7 @@ STEPS, GAP = 8192, 16
 
 
 def _cancelling(terms: Terms) -> Iterator[Vector]:
-    """A total that cancels but for a small product added before, about where it is subnormal; and
-    random steps that are nearly equal."""
+    """A total that cancels but for a small product added before, about where it is subnormal."""
     a, b = (element_codes(form) for form in (terms.a, terms.b))
     one, least = (a[-1][0], b[-1][0]), (a[0][-1], b[0][-1])
     lowest = -output_of(terms).emin
@@ -229,25 +230,27 @@ def _cancelling(terms: Terms) -> Iterator[Vector]:
         for near, gap in product(CANCELLING, range(output_of(terms).fraction_bits + 2)):
             end = near + lowest
             yield [Corner([x], end), Corner([y], end + gap), Corner(negated(x, terms), end)]
-    yield from _nearly_equal(terms, a, b)
 
 
-def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Iterator[Vector]:
+def nearly_equal(terms: Terms) -> Items:
     """A step, and one of opposite sign under a larger scale, which is often a small sum. They are
     nearly equal, or a power of two is left."""
     rng, lowest = np.random.default_rng(10), -output_of(terms).emin
+    forms = (terms.a, terms.b)
     pool = [
-        rng.choice([code for each in x for code in each], (STEPS, terms.reduction)) for x in (a, b)
+        rng.choice([code for each in element_codes(x) for code in each], (STEPS, terms.reduction))
+        for x in forms
     ]
     few = np.arange(terms.reduction) >= rng.integers(1, terms.reduction + 1, (STEPS, 1))
     pool[0][few] = zero_code(terms.a)
     factors = [
         form.format.element.integers[x].astype(np.int64)
-        for form, x in zip((terms.a, terms.b), pool, strict=True)
+        for form, x in zip(forms, pool, strict=True)
     ]
     sums = (factors[0] * factors[1]).sum(axis=1)
     order = np.argsort(sums)
     ordered = sums[order]
+    chosen, below = [], []
     for _ in range(STEPS):
         second = order[rng.integers(STEPS >> rng.integers(STEPS.bit_length()))]
         gap, end = int(rng.integers(GAP)), int(rng.integers(-lowest, lowest + CANCELLING.stop))
@@ -255,11 +258,12 @@ def _nearly_equal(terms: Terms, a: list[list[int]], b: list[list[int]]) -> Itera
         left = int(rng.integers(-1, 2)) << int(rng.integers(exact.bit_length() + 1))
         sought = min(exact + left, int(ordered[-1]))
         near = np.searchsorted(ordered, sought) + rng.integers(-2, 2)
-        first = order[np.clip(near, 0, STEPS - 1)]
-        lanes, others = (
-            list(zip(*(x[row].tolist() for x in pool), strict=True)) for row in (first, second)
-        )
-        yield [Corner(lanes, end + gap), Corner(minus(others, terms), end)]
+        chosen += [order[np.clip(near, 0, STEPS - 1)], second]
+        below += [end + gap, end]
+    codes = [x[chosen] for x in pool]
+    codes[0][1::2] = minus_codes(terms.a)[codes[0][1::2]]
+    distances = np.array([below, *[[0] * len(below)] * 2]).T
+    return items_of_codes(codes, distances, np.arange(len(below)) % 2, terms)
 
 
 FAR = range(120, 150, 5), range(-130, -60, 5)

@@ -1,6 +1,7 @@
 """Steps of dot products with an accumulator, from which their special cases are made."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -38,17 +39,40 @@ Vector = list[Corner]
 def items_of(vectors: Sequence[Vector], terms: Terms) -> Items:
     """Items without `outer` for vectors, one after the other."""
     corners = [corner for vector in vectors for corner in vector]
-    items: Items = {"last": np.concatenate([[0] * (len(v) - 1) + [1] for v in vectors])}
-    distances = np.array([corner[1:] for corner in corners])
+    last = np.concatenate([[0] * (len(vector) - 1) + [1] for vector in vectors])
+    lanes = [corner.lanes[: terms.reduction] for corner in corners]
+    counts = np.array([len(x) for x in lanes])
+    given = np.fromiter(chain.from_iterable(chain.from_iterable(lanes)), np.int64).reshape(-1, 2)
+    rows = np.repeat(np.arange(len(corners)), counts)
+    places = np.arange(len(given)) - (np.cumsum(counts) - counts)[rows]
+    places *= np.where(counts * terms.lanes <= terms.reduction, terms.lanes, 1)[rows]
+    codes = []
+    for side, form in enumerate((terms.a, terms.b)):
+        every = np.full((len(corners), terms.reduction), zero_code(form), np.int64)
+        every[rows, places] = given[:, side]
+        codes.append(every)
+    return items_of_codes(codes, np.array([corner[1:] for corner in corners]), last, terms)
+
+
+def items_of_codes(
+    codes: Sequence[NDArray[np.int64]],
+    distances: NDArray[np.int64],
+    last: NDArray[np.int64],
+    terms: Terms,
+) -> Items:
+    """Items without `outer`.
+
+    Args:
+        codes: those of the elements of a and of b, each of shape (steps, reduction).
+        distances: `below`, `apart` and `lower` of each step, of shape (steps, 3).
+        last: whether each step is the last one of its vector.
+        terms: of which a step has the lanes.
+    """
+    items: Items = {"last": last}
     for side, (name, form) in enumerate((("a", terms.a), ("b", terms.b))):
-        codes = np.full((len(corners), terms.reduction), zero_code(form), np.int64)
-        for row, (lanes, *_) in enumerate(corners):
-            spread = terms.lanes if len(lanes) * terms.lanes <= terms.reduction else 1
-            chosen = [lane[side] for lane in lanes[: terms.reduction]]
-            codes[row, : len(chosen) * spread : spread] = chosen
-        items[f"{name}.codes"] = codes
-        for field, codes in _scales(form, distances, terms.reduction, side).items():
-            items[f"{name}.{field}"] = codes
+        items[f"{name}.codes"] = codes[side]
+        for field, scales in _scales(form, distances, terms.reduction, side).items():
+            items[f"{name}.{field}"] = scales
     return items
 
 
@@ -125,6 +149,11 @@ def negated(lane: Lane, terms: Terms) -> list[Lane]:
 def both_negated(lane: Lane, terms: Terms) -> Lane:
     """The lane with the negatives of both elements, where they have one."""
     return _minus(lane[0], terms.a), _minus(lane[1], terms.b)
+
+
+def minus_codes(form: IntegerForm) -> NDArray[np.int64]:
+    """For each code of an element, that of its negative; the code itself where it has none."""
+    return np.array([_minus(code, form) for code in range(1 << form.format.element.width)])
 
 
 def minus(lanes: Sequence[Lane], terms: Terms) -> list[Lane]:

@@ -1,13 +1,12 @@
 """Special cases of dot products: each product of two elements in each lane."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from axs6.golden.terms import Terms
-from axs6.hw.units.accumulate_steps import Corner, Vector, both_negated, minus, zero_code
+from axs6.hw.units.accumulate_steps import items_of_codes, minus_codes, zero_code
 from axs6.hw.units.sum_operands import lanes_of_products
+from axs6.hw.units.unit import Items
 
 LEAST = 1 << 12
 """Steps, at least; or each product comes twice in each lane, the second time beside zeros."""
@@ -19,19 +18,28 @@ ZEROS = (0.5, 0.9)
 """The share of lanes of a step that are zeros, but for the first time of each product."""
 
 
-def each_product(terms: Terms) -> Iterator[Vector]:
+def each_product(terms: Terms) -> Items:
     """Each product of elements in each lane, with any signs, beside zeros and products of about the
     same size, so that it counts where sums drop small terms."""
-    rng, nothing = np.random.default_rng(25), (zero_code(terms.a), zero_code(terms.b))
-    lanes = [lane for _, lane in lanes_of_products(terms)]
-    signs = [(x, *minus([x], terms)) for x in lanes]
-    signed = [(x, y, both_negated(x, terms), both_negated(y, terms)) for x, y in signs]
+    rng, width = np.random.default_rng(25), terms.reduction
+    lanes = np.array([lane for _, lane in lanes_of_products(terms)])
+    orders, signs, zeros = [], [], []
     for time in range(max(2, -(-LEAST // len(lanes)))):
-        for row in _orders(rng, len(lanes), terms.reduction):
-            zero = rng.random(terms.reduction) < (rng.choice(ZEROS) if time else 0)
-            sign = rng.integers(4, size=terms.reduction)
-            chosen = zip(row.tolist(), sign.tolist(), zero.tolist(), strict=True)
-            yield [Corner([nothing if none else signed[k][s] for k, s, none in chosen])]
+        orders.append(_orders(rng, len(lanes), width))
+        for _ in lanes:
+            shares = rng.random(width)
+            zeros.append(shares < (ZEROS[rng.integers(len(ZEROS))] if time else 0))
+            signs.append(rng.integers(4, size=width))
+    chosen, sign, nothing = np.concatenate(orders), np.array(signs), np.array(zeros)
+    codes = []
+    for side, form in enumerate((terms.a, terms.b)):
+        each = lanes[chosen, side]
+        # Neither element is negative, that of a, both, or that of b.
+        negative = (sign == 2) | (sign == (3 if side else 1))
+        each = np.where(negative, minus_codes(form)[each], each)
+        codes.append(np.where(nothing, zero_code(form), each))
+    steps = len(chosen)
+    return items_of_codes(codes, np.zeros((steps, 3), np.int64), np.ones(steps, np.int64), terms)
 
 
 def _orders(rng: np.random.Generator, count: int, lanes: int) -> NDArray[np.int64]:

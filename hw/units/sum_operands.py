@@ -1,6 +1,7 @@
 """Blocks of which the corners of sums are made."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -115,9 +116,10 @@ def lanes_of_products(terms: Terms) -> list[Product]:
     return sorted(((x * y, (a, b)) for (x, a), (y, b) in positive), key=lambda x: x[0])
 
 
-def products_of_elements(terms: Terms) -> list[Product]:
+@lru_cache(maxsize=1)
+def products_of_elements(terms: Terms) -> Sequence[Product]:
     """Every product of two positive elements, in ascending order, with one lane that has it."""
-    return sorted(dict(lanes_of_products(terms)).items())
+    return tuple(sorted(dict(lanes_of_products(terms)).items()))
 
 
 class ProductSums:

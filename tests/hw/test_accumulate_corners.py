@@ -182,7 +182,7 @@ def test_each_lane_has_each_product(format: str, accumulator: str) -> None:
     """Each pair of elements but for signs, in steps with few zeros and with many."""
     given = {"format": format, "block": 8, "accumulator": accumulator}
     terms = terms_of(DOT.parameters(given))
-    items = items_of([*each_product(terms)], terms)
+    items = each_product(terms)
     values = [
         form.format.element.integers[items[f"{name}.codes"]].astype(np.int64)
         for name, form in (("a", terms.a), ("b", terms.b))

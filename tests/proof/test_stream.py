@@ -3,7 +3,7 @@
 import pytest
 
 from axs6.proof.aig import TRUE
-from axs6.proof.colours import Property
+from axs6.proof.colours import INDUCTION, Property
 from axs6.proof.netlists import verilog_design
 from axs6.proof.steps import NotShownError
 from axs6.proof.stream import PipelinedUnit
@@ -55,7 +55,7 @@ def unit(body: str, *changed: tuple[str, str]) -> PipelinedUnit:
 
 
 def violated(found: PipelinedUnit, latency: int = 2) -> set[Property]:
-    shown = {each: found.control().shows(each, latency, 30) for each in Property}
+    shown = {each: found.control().shows(each, latency, 30).holds for each in Property}
     assert None not in shown.values()
     return {each for each, holds in shown.items() if not holds}
 
@@ -85,6 +85,42 @@ def test_a_queue_is_proved() -> None:
 def test_a_fault_is_found(changed: tuple[str, str], wanted: Property) -> None:
     """A register that is not held, a lost item, one from nothing, and parts of two items."""
     assert wanted in violated(unit(QUEUE, changed))
+
+
+def chain(ranks: int, stuck: int = -1, again: int = -1) -> str:
+    """Ranks of registers behind each other, of which one that is stuck moves on only if there is an
+    item behind it, and one is valid again when its item left."""
+    lines = [f"assign i_ready = ready0; wire ready{ranks} = o_ready;"]
+    moves = []
+    offered, item = "i_valid", "i_payload"
+    for k in range(ranks):
+        valid = f"{offered} | valid{k}" if k == again else offered
+        moves.append(f"if (ready{k}) begin valid{k} <= {valid}; item{k} <= {item}; end")
+        moves.append(f"if (rst) valid{k} <= 0;")
+        offered, item = f"valid{k} & valid{k - 1}" if k == stuck else f"valid{k}", f"item{k}"
+        moved = f"ready{k + 1} & {offered}"
+        lines.append(f"reg valid{k}; reg [3:0] item{k}; wire ready{k} = !valid{k} | {moved};")
+    out = f"assign o_valid = valid{ranks - 1}; assign o_payload = item{ranks - 1};"
+    return "\n".join([*lines, out, "always @(posedge clk) begin", *moves, "end", "endmodule"])
+
+
+def test_a_long_queue_is_proved_by_induction() -> None:
+    control = unit(chain(24)).control()
+    for each in Property:
+        assert control.shows(each, 24, 60) == (True, INDUCTION)
+
+
+@pytest.mark.parametrize(
+    ("fault", "wanted"),
+    [
+        ({"stuck": 3}, {Property.PROGRESS, Property.LATENCY}),
+        ({"again": 3}, {Property.ONCE}),
+    ],
+    ids=["stuck", "again"],
+)
+def test_a_rank_that_is_wrong_is_found(fault: dict[str, int], wanted: set[Property]) -> None:
+    """An item that moves on only if another one comes, and one that comes out for ever."""
+    assert wanted <= violated(unit(chain(6, **fault)), latency=6)
 
 
 def test_items_in_another_order_are_found() -> None:

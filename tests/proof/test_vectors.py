@@ -67,8 +67,8 @@ def unit(body: str, *changed: tuple[str, str]) -> VectorUnit:
 
 
 def violated(found: VectorUnit, latency: int = LATENCY) -> set[Adding | Property]:
-    shown: dict[Adding | Property, bool | None] = {x: found.shows(x, latency) for x in Adding}
-    shown |= {x: found.control().shows(x, latency, 30) for x in Property}
+    shown: dict[Adding | Property, bool | None] = {x: found.shows(x, latency).holds for x in Adding}
+    shown |= {x: found.control().shows(x, latency, 30).holds for x in Property}
     assert None not in shown.values()
     return {each for each, holds in shown.items() if not holds}
 
