@@ -3,7 +3,8 @@
 import pytest
 
 from axs6.proof.aig import TRUE
-from axs6.proof.colours import INDUCTION, Property
+from axs6.proof.colours import Property
+from axs6.proof.induction import INDUCTION
 from axs6.proof.netlists import verilog_design
 from axs6.proof.steps import NotShownError
 from axs6.proof.stream import PipelinedUnit
@@ -108,6 +109,36 @@ def test_a_long_queue_is_proved_by_induction() -> None:
     control = unit(chain(24)).control()
     for each in Property:
         assert control.shows(each, 24, 60) == (True, INDUCTION)
+
+
+COPIED = (
+    ("reg first, second;", "reg first, second, copy;"),
+    ("assign i_ready = !first | move;", "assign i_ready = !first | moves;"),
+    ("wire move =", "wire moves = !copy | o_ready; wire move ="),
+    ("if (move) b <= a;", "if (moves) begin b <= a; copy <= first; end"),
+    ("second <= 0;", "second <= 0; copy <= 0;"),
+)
+"""The register `second` has a copy, which says when items move."""
+
+
+def test_a_copy_of_a_control_register_is_that_register() -> None:
+    found = unit(QUEUE, *COPIED)
+    assert found.sizes == {"registers": 10, "control registers": 2, "banks": 2}
+    assert not violated(found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "wanted"),
+    [
+        (("copy <= first;", "copy <= first & second;"), Property.HELD),
+        (("copy <= 0;", "copy <= 1;"), Property.ONCE),
+    ],
+    ids=["takes another value", "starts with another value"],
+)
+def test_a_copy_that_differs_is_found(changed: tuple[str, str], wanted: Property) -> None:
+    found = unit(QUEUE, *COPIED, changed)
+    assert found.sizes["control registers"] == 3
+    assert wanted in violated(found)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from axs6.hw.verilog import generate
 from axs6.proof.colours import Property
 from axs6.proof.equivalence import compare
+from axs6.proof.induction import INDUCTION
 from axs6.proof.netlists import verilog_design
 from axs6.proof.prove import Outcome, UnitProof
 from axs6.proof.steps import NotShownError
@@ -158,6 +159,26 @@ def test_another_sum_is_found(old: str, new: str) -> None:
 def test_control_that_is_wrong_is_refused(old: str, new: str, said: str) -> None:
     with pytest.raises(NotShownError, match=said):
         unit(RANKS, (old, new))
+
+
+def test_vectors_behind_many_registers_are_proved_by_induction() -> None:
+    """Of an empty unit with a total, control is in another state than after a reset."""
+    made = generate("dot", format="mx4_t8", block=8, stages=6)
+    ends = [
+        f"i_payload[{field['offset']}]"
+        for field in made.manifest["streams"][0]["fields"]
+        if field["name"] == "last"
+    ]
+    found = VectorUnit(verilog_design(made.verilog).graph, ends, 60)
+    latency = made.manifest["latency"]
+    shown = {x: found.shows(x, latency) for x in Adding}
+    alone = {x: found.control().shows(x, latency, 60) for x in Property}
+    assert all(answer.holds for answer in (*shown.values(), *alone.values()))
+    assert {x for x, answer in shown.items() if answer.by != INDUCTION} == {
+        Adding.TAKEN,
+        Adding.KEPT,
+    }
+    assert {answer.by for answer in alone.values()} == {INDUCTION}
 
 
 SMALL = {"format": "mx4_t8", "stages": 2}
