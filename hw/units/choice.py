@@ -24,6 +24,12 @@ PLAIN = {"rounding": "nearest", "mode": "dense", "random_bits": 1}
 BESIDE = 1 << 14
 """Blocks beside ties."""
 
+FRACTION_BITS, BINADES = 10, 4
+"""Bits of the fractions of values each of which occurs, at most, and the binades they lie in."""
+
+TIMES = 2
+"""How often each value comes in each lane: in some blocks the maximum is there instead."""
+
 
 def choice_items(items: Fields, parameters: Parameters) -> Items:
     """The blocks of an encoder whose format has a choice."""
@@ -32,7 +38,8 @@ def choice_items(items: Fields, parameters: Parameters) -> Items:
 
 def choice_corners(parameters: Parameters) -> Items:
     """The encoder's corners; blocks of one magnitude and around it, in which errors are equal or
-    nearly so; blocks next to which another scale is the best; and blocks beside ties."""
+    nearly so; blocks next to which another scale is the best; blocks beside ties; and each value of
+    few bits below a maximum beside a tie."""
     corners = encoder_corners({**parameters, **PLAIN})
     fmt = encoded_format(parameters)
     dtype, lanes = INPUT_DTYPES[parameters["dtype"]], parameters["block"]
@@ -41,7 +48,7 @@ def choice_corners(parameters: Parameters) -> Items:
     rows[:, 1::3] -= 1 << dtype.fraction_bits
     rows[:, 2::5] -= 3 << dtype.fraction_bits
     kinds = [np.repeat(tops[:, None], lanes, axis=1), rows]
-    kinds += [kind(fmt, dtype, lanes) for kind in (nearly_equal_rows, beside_ties)]
+    kinds += [kind(fmt, dtype, lanes) for kind in (nearly_equal_rows, beside_ties, each_value)]
     more = {"values": np.concatenate(kinds)}
     one = np.float32(1).view(np.uint32)
     for name in outer_names(fmt):
@@ -69,6 +76,28 @@ def beside_ties(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.int64]
     scales = 2.0 ** rng.integers(-6, 6, (BESIDE, 1)) * float(element.unit)
     signs = rng.integers(2, size=shape) << dtype.width - 1
     return patterns_near(dtype, numbers * scales) | signs
+
+
+def each_value(fmt: BlockFormat, dtype: Float, lanes: int) -> NDArray[np.int64]:
+    """Blocks with each value of few bits in each lane, in the binades of the largest elements.
+
+    The maximum is half a step above the largest element, or next to that.
+    """
+    rng = np.random.default_rng(26)
+    values = np.unique(np.abs(np.asarray(fmt.element.integers))).astype(np.float64)
+    tie = patterns_near(dtype, values[-1:] + (values[-1:] - values[-2:-1]) / 2)
+    bits = min(dtype.fraction_bits, FRACTION_BITS)
+    each = (tie >> dtype.fraction_bits << bits) + np.arange(-(BINADES - 1) << bits, 1 << bits)
+    each <<= dtype.fraction_bits - bits
+    rows = []
+    for top in (tie - 1, tie, tie + 1):
+        for _ in range(TIMES):
+            order = np.argsort(rng.random((len(each), lanes)), axis=0)
+            block = np.minimum(each[order], top)
+            block[np.arange(len(each)), rng.integers(lanes, size=len(each))] = top
+            rows.append(block)
+    found = np.concatenate(rows)
+    return found | rng.integers(2, size=found.shape) << dtype.width - 1
 
 
 def choice_random(parameters: Parameters, rng: Generator, count: int) -> Items:

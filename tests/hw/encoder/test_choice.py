@@ -13,7 +13,7 @@ from axs6.golden.formats.block_format import MERIT_FRACTION
 from axs6.golden.formats.floating import INPUT_DTYPES
 from axs6.hw.encoder import choice as module
 from axs6.hw.encoder.choice import ChoiceEncoder
-from axs6.hw.units.choice import CHOICE_ENCODER, beside_ties
+from axs6.hw.units.choice import CHOICE_ENCODER, beside_ties, each_value
 from axs6.sim.batch.engine import ComponentModel, Stall, component_source
 
 SETTINGS = {"block": 8, "dtype": "bf16", "stages": 0, "format": "e2m1fn_e5m0n_t8_mse"}
@@ -125,3 +125,13 @@ def test_corners_have_ties_below_which_the_chosen_scale_drops_a_bit() -> None:
     less = encode((np.abs(values) // (2 * lowest) * (2 * lowest)).astype(np.float32), fmt)
     changed = (less.codes.reshape(rows.shape) & 7) != (blocks.codes.reshape(rows.shape) & 7)
     assert changed[after].any(axis=1).sum() > 20
+
+
+def test_corners_have_each_value_of_fp16_in_each_lane() -> None:
+    """Below a maximum beside 7, of which 6 is the largest element and 8 the next one."""
+    rows = each_value(block_format("mxfp4_mse"), INPUT_DTYPES["fp16"], 8) & 0x7FFF
+    np.testing.assert_array_equal(np.unique(rows.max(axis=1)) & 0x3FF, [0x2FF, 0x300, 0x301])
+    for top in np.unique(rows.max(axis=1)):
+        for lane in range(8):
+            found = rows[rows.max(axis=1) == top, lane]
+            assert len(np.unique(found)) > 0.95 * (3 * 1024 + 0x300)
