@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 from axs6.proof.abc import run_abc
@@ -287,19 +288,19 @@ class _Machine:
         Args:
             mark: of the item. bad: as of `_Asked`. wrong: what is not so as it comes out.
         """
+        out = self._graph.both(self._is.shown, mark.out)
+        watched = [out, self._graph.both(out, wrong)]
+        return _Asked(bad, watched, partial(self._comes_out, mark))
+
+    def _comes_out(self, mark: _Mark, seen: Sequence[Sequence[int]]) -> int:
         graph = self._graph
-
-        def right(seen: Sequence[Sequence[int]]) -> int:
-            once = again = FALSE
-            for out, _ in seen:
-                again = graph.any([again, graph.both(once, out)])
-                once = graph.any([once, out])
-            early = graph.both(mark.left, mark.sent ^ 1)
-            unlike = graph.unlike(self._inside(mark), once)
-            return graph.any([unlike, again, early, *(x for _, x in seen)]) ^ 1
-
-        out = graph.both(self._is.shown, mark.out)
-        return _Asked(bad, [out, graph.both(out, wrong)], right)
+        once = again = FALSE
+        for out, *_ in seen:
+            again = graph.any([again, graph.both(once, out)])
+            once = graph.any([once, out])
+        early = graph.both(mark.left, mark.sent ^ 1)
+        unlike = graph.unlike(self._inside(mark), once)
+        return graph.any([unlike, again, early, *(wrong for _, wrong, *_ in seen)]) ^ 1
 
     def _order(self) -> _Asked:
         """From some item on all are marked: after a mark at the output there are no others."""
@@ -341,10 +342,23 @@ class _Machine:
         return _Asked([graph.both(valid, self._is.ready ^ 1), kept ^ 1], [], _nothing)
 
     def _late(self) -> _Asked:
-        """An item is inside in as many cycles as the latency, and none comes out."""
-        mark = self._marked()
-        waits = self._graph.both(self._inside(mark), self._is.shown ^ 1)
-        return self._of_mark(mark, [waits] * self._latency)
+        """An item is inside in as many cycles as the latency, and none comes out.
+
+        In fewer cycles than that nothing comes out before the item does.
+        """
+        graph, mark = self._graph, self._marked()
+        waits = graph.both(self._inside(mark), self._is.shown ^ 1)
+        asked = self._of_mark(mark, [waits] * self._latency)
+
+        def right(seen: Sequence[Sequence[int]]) -> int:
+            found, idle = [self._comes_out(mark, seen)], [TRUE] + [FALSE] * self._latency
+            for out, _, shown in seen:
+                found.append(graph.both(out, idle[-1]) ^ 1)
+                more = [graph.both(before, shown ^ 1) for before in idle]
+                idle = [TRUE, *(graph.any(x) for x in zip(idle[1:], more, strict=False))]
+            return graph.all(found)
+
+        return asked._replace(watched=[*asked.watched, self._is.shown], right=right)
 
     def _stuck(self) -> _Asked:
         """An item stays inside. Of at most two items a rank each comes out in a cycle in which the
