@@ -9,8 +9,8 @@ Everything is read from the flat netlist with its registers; names of nets mean 
    other register holds its value or takes a function of others, as a few control nodes say.
    Registers that do so alike are a bank.
 3. With a colour in place of each bank's value, the machine is a queue of items
-   (`axs6.proof.colours`), which ABC's `pdr` shows for all numbers of cycles. Colours that banks
-   have at first are arbitrary, so nothing from before a reset matters.
+   (`axs6.proof.colours`), which induction or ABC's `pdr` shows for all numbers of cycles. Colours
+   that banks have at first are arbitrary, so nothing from before a reset matters.
 4. With each bank replaced by what it takes, the output is a function of the input, which another
    step compares with the unit without registers.
 """
