@@ -124,11 +124,11 @@ class Control:
 
 
 class _Asked(NamedTuple):
-    """What is asked of a machine.
+    """A property of a machine, and an invariant from which it may follow.
 
-    bad: what is so in each of some cycles in turn, if it is violated. watched: what is seen in each
-    cycle while the machine empties. right: whether that is so of all that it holds; what is watched
-    in the first cycle comes first.
+    bad: literals that are 1 in consecutive cycles of a violation. watched: literals in each cycle
+    in which the machine empties. right: the invariant, as a function of these, the first cycle's
+    first.
     """
 
     bad: Sequence[int]

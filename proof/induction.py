@@ -1,4 +1,8 @@
-"""What is so of a machine in all cycles, by induction over what it does while it empties."""
+"""Shows by induction that a property of a machine holds in all cycles.
+
+The state of the registers is described by what comes out while the machine empties: no new items go
+in, and the receiver is ready.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +25,9 @@ class Machine:
     """Registers and inputs.
 
     Args:
-        graph: of the literals. registers: which may depend on each other. inputs: what is free in
-        each cycle. ready: the input that says that the receiver takes what comes out. cycles: in
-        which all comes out, if nothing goes in and the receiver is ready.
+        graph: of the literals. registers: which may depend on each other. inputs: free in each
+        cycle. ready: the input by which the receiver is ready. cycles: how many the machine needs
+        to empty.
     """
 
     graph: Graph
@@ -75,14 +79,14 @@ class Machine:
         return found, now
 
     def holds(self, held: int, bad: Sequence[int], seconds: float) -> bool:
-        """Whether it is shown that no cycles that follow each other violate something.
+        """Whether an invariant is inductive, and excludes a violation.
 
-        What is held is so after a reset; if it is so with registers of any values, it is so in the
-        next cycle; and from a cycle in which it is so, the cycles do not violate anything.
+        The invariant holds after a reset. If it holds with registers of any values, it holds in the
+        next cycle. Where it holds, no violation begins.
 
         Args:
-            held: the literal. bad: what is so in each of the cycles, if they do. seconds: limit of
-            each question.
+            held: the invariant. bad: literals that are 1 in consecutive cycles of a violation.
+            seconds: limit of each question.
         """
         graph, start = self.graph, self.any_values()
         (first,) = graph.cofactor([held], self.after_reset())

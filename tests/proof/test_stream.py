@@ -150,7 +150,7 @@ def test_a_copy_that_differs_is_found(changed: tuple[str, str], wanted: Property
     ids=["stuck", "again"],
 )
 def test_a_rank_that_is_wrong_is_found(fault: dict[str, int], wanted: set[Property]) -> None:
-    """An item that moves on only if another one comes, and one that comes out for ever."""
+    """One rank holds its item until another item comes; one offers its item again and again."""
     assert wanted <= violated(unit(chain(6, **fault)), latency=6)
 
 
