@@ -31,7 +31,8 @@ class Property(StrEnum):
     ONCE = "no item comes out twice, or before it went in"
     WHOLE = "each output is of one item"
     HELD = "valid and payload stay until ready"
-    LATENCY = "with an item inside, valid comes within the latency"
+    VALID = "with an item inside, valid comes, whether the receiver is ready or not"
+    LATENCY = "without stalls, an item comes out within the latency"
     PROGRESS = "an item comes out while the receiver is ready"
     RATE = "while the receiver is ready, an item is taken in every cycle"
 
@@ -57,6 +58,11 @@ class Load:
 
     controls: tuple[int, ...]
     rows: tuple[frozenset[int] | None, ...]
+
+
+def in_row(graph: Graph, controls: Sequence[int], number: int) -> int:
+    """Whether control nodes have the values of a row of a load."""
+    return graph.all(2 * node ^ (number >> k & 1 ^ 1) for k, node in enumerate(controls))
 
 
 @dataclass(frozen=True)
@@ -170,6 +176,7 @@ class _Machine:
             Property.ONCE: self._once,
             Property.WHOLE: self._whole,
             Property.HELD: self._held,
+            Property.VALID: self._invalid,
             Property.LATENCY: self._late,
             Property.PROGRESS: self._stuck,
             Property.RATE: self._refuses,
@@ -259,12 +266,9 @@ class _Machine:
 
         def taken(load: Load, held: int) -> int:
             found = FALSE
-            for case, row in enumerate(load.rows):
-                here = graph.all(
-                    2 * node + (case >> k & 1 ^ 1) for k, node in enumerate(load.controls)
-                )
+            for number, row in enumerate(load.rows):
                 value = held if row is None else join(now[bank] for bank in row)
-                found = graph.any([found, graph.both(here, value)])
+                found = graph.any([found, graph.both(in_row(graph, load.controls, number), value)])
             return found
 
         for bank, load in self._of.loads.items():
@@ -341,24 +345,23 @@ class _Machine:
         kept = graph.both(valid, graph.unlike(out, self._remembered(out)) ^ 1)
         return _Asked([graph.both(valid, self._is.ready ^ 1), kept ^ 1], [], _nothing)
 
+    def _invalid(self) -> _Asked:
+        """An item is inside in as many cycles as the unit needs to empty, and none is offered."""
+        mark = self._marked()
+        waits = self._graph.both(self._inside(mark), self._is.shown ^ 1)
+        return self._of_mark(mark, [waits] * self._cycles)
+
     def _late(self) -> _Asked:
-        """An item is inside in as many cycles as the latency, and none comes out.
+        """An item goes in after the receiver has been ready for as long as it takes to empty the
+        unit. While it is, the item does not come out within the latency.
 
-        In fewer cycles than that nothing comes out before the item does.
+        After a stall a result may come later, as what waits in front of the total is added first.
         """
-        graph, mark = self._graph, self._marked()
-        waits = graph.both(self._inside(mark), self._is.shown ^ 1)
-        asked = self._of_mark(mark, [waits] * self._latency)
-
-        def right(seen: Sequence[Sequence[int]]) -> int:
-            found, idle = [self._comes_out(mark, seen)], [TRUE] + [FALSE] * self._latency
-            for out, _, shown in seen:
-                found.append(graph.both(out, idle[-1]) ^ 1)
-                more = [graph.both(before, shown ^ 1) for before in idle]
-                idle = [TRUE, *(graph.any(x) for x in zip(idle[1:], more, strict=False))]
-            return graph.all(found)
-
-        return asked._replace(watched=[*asked.watched, self._is.shown], right=right)
+        graph, mark, ready = self._graph, self._marked(), self._is.ready
+        enters, stays = (graph.both(ready, x) for x in (mark.enters, self._inside(mark)))
+        comes = graph.both(self._is.shown, mark.out)
+        within = [enters, *[stays] * (self._latency - 1), graph.both(stays, comes ^ 1)]
+        return self._of_mark(mark, [*[ready] * self._cycles, *within])
 
     def _stuck(self) -> _Asked:
         """An item stays inside. Of at most two items a rank each comes out in a cycle in which the

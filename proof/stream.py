@@ -40,7 +40,7 @@ class PipelinedUnit:
     """
 
     def __init__(self, graph: Graph, ends: Iterable[str] = ()) -> None:
-        self._graph = graph = _without_constants(graph)
+        self._graph = graph
         self._ends = {graph.inputs[name] for name in ends}
         nexts = [name for name in graph.outputs if name.startswith(NEXT)]
         self._next = {
@@ -56,6 +56,7 @@ class PipelinedUnit:
         self._out = {
             name: bit for name, bit in graph.outputs.items() if name.startswith("o_payload[")
         }
+        self._put({2 * x: after for x, after in self._next.items() if after in (FALSE, TRUE)})
         self._control = self._join_twins(self._find_control())
         self._cut = self._find_cut()
         self._rows = {
@@ -66,6 +67,14 @@ class PipelinedUnit:
         self._loop = self._find_loop()
         self._bank, self._loads = self._find_banks()
         self._unknown = self._join_constants()
+
+    def _put(self, values: Mapping[int, int]) -> None:
+        """Put other literals in place of registers or inputs."""
+        self._next = {node: after for node, after in self._next.items() if 2 * node not in values}
+        wanted = [*self._next.values(), *self._out.values(), self._i_ready, self._o_valid]
+        *found, self._i_ready, self._o_valid = self._graph.cofactor(wanted, values)
+        self._next = dict(zip(self._next, found, strict=False))
+        self._out = dict(zip(self._out, found[len(self._next) :], strict=True))
 
     def _find_control(self) -> dict[int, int | None]:
         """Control registers with their values after reset, without reset from now on."""
@@ -88,9 +97,7 @@ class PipelinedUnit:
         reset = [each if each in (FALSE, TRUE) else None for each in after]
         if (not_reset := reset.count(None)) and not self._ends:
             raise NotShownError(f"reset leaves {not_reset} control registers as they are")
-        wanted = [*self._next.values(), self._i_ready, self._o_valid]
-        *nexts, self._i_ready, self._o_valid = graph.cofactor(wanted, {self._rst: FALSE})
-        self._next = dict(zip(self._next, nexts, strict=True))
+        self._put({self._rst: FALSE})
         return dict(zip(nodes, reset, strict=True))
 
     def _join_twins(self, control: Mapping[int, int | None]) -> dict[int, int | None]:
@@ -110,13 +117,8 @@ class PipelinedUnit:
                 kind[node] = number.setdefault((k, after), len(number))
             if len(number) == len(first):
                 break
-        twins = kind.keys() - first.values()
-        self._next = {node: after for node, after in self._next.items() if node not in twins}
-        wanted = [*self._next.values(), *self._out.values(), self._i_ready, self._o_valid]
-        *found, self._i_ready, self._o_valid = graph.cofactor(wanted, same)
-        self._next = dict(zip(self._next, found, strict=False))
-        self._out = dict(zip(self._out, found[len(self._next) :], strict=True))
-        return {node: after for node, after in control.items() if node not in twins}
+        self._put({bit: one for bit, one in same.items() if bit != one})
+        return {node: after for node, after in control.items() if node in self._next}
 
     def _more_control(self) -> list[int]:
         """Registers that are control though `valid` and `ready` may not depend on them."""
@@ -285,16 +287,3 @@ class PipelinedUnit:
             for node, after in self._control.items()
         ]
         return Control(self._graph, registers, handshakes, self._loads, tuple(out))
-
-
-def _without_constants(graph: Graph) -> Graph:
-    """The graph with constants in place of the registers that take nothing else."""
-    constants = {
-        name: bit
-        for name, bit in graph.outputs.items()
-        if name.startswith(NEXT) and bit in (FALSE, TRUE)
-    }
-    values = {graph.inputs[name.removeprefix(NEXT)]: bit for name, bit in constants.items()}
-    left = [name for name in graph.outputs if name not in constants]
-    bits = graph.cofactor([graph.outputs[name] for name in left], values)
-    return graph.with_outputs(dict(zip(left, bits, strict=True)))

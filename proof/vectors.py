@@ -14,7 +14,7 @@ Everything is read from the flat netlist with its registers; names of nets mean 
    colour of the last item in place of the loop, the whole machine is a queue of vectors.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache, cached_property
@@ -23,7 +23,7 @@ import numpy as np
 
 from axs6.proof.aig import FALSE, TRUE, Graph
 from axs6.proof.cases import words_of
-from axs6.proof.colours import NOTHING_KNOWN, Answer, Control, Load, Property
+from axs6.proof.colours import NOTHING_KNOWN, Answer, Control, Load, Property, in_row
 from axs6.proof.solver import never
 from axs6.proof.steps import NotShownError
 from axs6.proof.stream import PipelinedUnit
@@ -52,7 +52,8 @@ RESULTS = {
     Property.ONCE: "no result comes out twice, or before the last item of its vector went in",
     Property.WHOLE: "each result is of one vector",
     Property.HELD: Property.HELD,
-    Property.LATENCY: "with the last item of a vector inside, valid comes within the latency",
+    Property.VALID: "with the last item of a vector inside, valid comes, ready or not",
+    Property.LATENCY: "without stalls, a result comes out within the latency",
     Property.PROGRESS: "a result comes out while the receiver is ready",
     Property.RATE: Property.RATE,
 }
@@ -168,8 +169,8 @@ class VectorUnit(PipelinedUnit):
         bad = FALSE
         for load in self._taken.values():
             holds = graph.any(
-                self._where(load.controls, case)
-                for case, row in enumerate(load.rows)
+                in_row(graph, load.controls, number)
+                for number, row in enumerate(load.rows)
                 if row is None
             )
             if name is Adding.TAKEN:
@@ -178,10 +179,6 @@ class VectorUnit(PipelinedUnit):
                 within = graph.both(self._adds ^ 1, self._begins ^ 1)
                 bad = graph.any([bad, graph.both(within, holds ^ 1)])
         return control.avoids(bad, self._seconds)
-
-    def _where(self, controls: Sequence[int], case: int) -> int:
-        """Whether control nodes have the values of a row."""
-        return self._graph.all(2 * node ^ (case >> k & 1 ^ 1) for k, node in enumerate(controls))
 
     def function(self) -> Graph:
         """The graph with totals and the output as functions of the input and of totals.
@@ -218,7 +215,7 @@ class VectorUnit(PipelinedUnit):
         @cache
         def possible(controls: tuple[int, ...], when: int) -> list[bool]:
             when = graph.both(self._adds, when)
-            cases = (self._where(controls, case) for case in range(1 << len(controls)))
+            cases = (in_row(graph, controls, number) for number in range(1 << len(controls)))
             return [not never(graph, graph.both(when, here), self._seconds) for here in cases]
 
         return possible

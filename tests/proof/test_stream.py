@@ -88,6 +88,19 @@ def test_a_fault_is_found(changed: tuple[str, str], wanted: Property) -> None:
     assert wanted in violated(unit(QUEUE, changed))
 
 
+def test_valid_that_waits_for_ready_is_found() -> None:
+    """No item is offered until the receiver has been ready for a cycle."""
+    found = unit(
+        QUEUE,
+        ("reg first, second;", "reg first, second, seen;"),
+        ("wire move = !second | o_ready;", "wire move = !second | seen & o_ready;"),
+        ("assign o_valid = second;", "assign o_valid = second & seen;"),
+        ("if (move) b <= a;", "if (move) b <= a; seen <= seen ? !o_ready : second & o_ready;"),
+        ("second <= 0;", "second <= 0; seen <= 0;"),
+    )
+    assert violated(found, latency=4) == {Property.VALID, Property.RATE}
+
+
 def chain(ranks: int, stuck: int = -1, again: int = -1) -> str:
     """Ranks of registers behind each other, of which one that is stuck moves on only if there is an
     item behind it, and one is valid again when its item left."""
@@ -144,7 +157,7 @@ def test_a_copy_that_differs_is_found(changed: tuple[str, str], wanted: Property
 @pytest.mark.parametrize(
     ("fault", "wanted"),
     [
-        ({"stuck": 3}, {Property.PROGRESS, Property.LATENCY}),
+        ({"stuck": 3}, {Property.PROGRESS, Property.VALID, Property.LATENCY}),
         ({"again": 3}, {Property.ONCE}),
     ],
     ids=["stuck", "again"],

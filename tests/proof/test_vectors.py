@@ -162,8 +162,11 @@ def test_control_that_is_wrong_is_refused(old: str, new: str, said: str) -> None
 
 
 def test_vectors_behind_many_registers_are_proved_by_induction() -> None:
-    """Of an empty unit with a total, control is in another state than after a reset."""
-    made = generate("dot", format="mx4_t8", block=8, stages=6)
+    """Of an empty unit with a total, control is in another state than after a reset.
+
+    After a stall more items wait in front of the total than the latency has cycles.
+    """
+    made = generate("dot", format="mx4_t8", block=8, stages=8)
     ends = [
         f"i_payload[{field['offset']}]"
         for field in made.manifest["streams"][0]["fields"]
