@@ -188,13 +188,12 @@ def _component(name: str, format: str, **parameters: Any) -> bool:
 
 
 def _queues() -> Iterator[Check]:
-    """Each unit that is a function behind a queue, with one, two and the most stages; with sums of
-    vectors, where the most are too many for ABC, with one and two."""
+    """Each unit that is a function behind a queue, or adds up vectors, with one, two and the most
+    stages."""
     for unit, entry in UNITS.items():
         if "stages" in entry.defaults and (_alone(unit) or unit in SPECIFICATIONS):
             name = formats_of(unit)[0]
-            most = {entry.most_stages({})} if _alone(unit) else set()
-            for stages in sorted({1, 2} | most):
+            for stages in sorted({1, 2, entry.most_stages({})}):
                 yield _check(Kind.PROVE, unit, name, stages=stages)
 
 
