@@ -1,7 +1,7 @@
 """Shows by induction that a property of a machine holds in all cycles.
 
-The state of the registers is described by what comes out while the machine empties: no new items go
-in, and the receiver is ready.
+Invariants are about the outputs of a machine that empties: no new items go in, and the receiver is
+always ready.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
